@@ -31,20 +31,13 @@ func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	ch.out, ch.err = stream{fd: -1, max: c.MaxOutput}, stream{fd: -1, max: c.MaxOutput}
 	theirs := ends{-1, -1, -1}
 	defer theirs.close()
-	if err := ch.pipes(&theirs, c.pipes == nil); err != nil {
+	files, err := ch.files(&theirs, c)
+	if err != nil {
 		return nil, errors.Join(err, ch.close())
 	}
-	stdin := n.null.Fd()
-	if theirs[0] >= 0 {
-		stdin = uintptr(theirs[0])
-	}
-	files := []uintptr{stdin, uintptr(theirs[1]), uintptr(theirs[2])}
-	if c.pipes != nil {
-		files[0], files[1] = c.pipes.stdin.Fd(), c.pipes.stdout.Fd()
-		defer c.pipes.close()
-	}
+	defer c.pipes.close()
+	defer ch.relay.release()
 	var o *order
-	var err error
 	if n.outer != nil {
 		var theirs []*os.File
 		if o, theirs, err = n.outer.order(ch, p, c, files); err == nil {
@@ -60,7 +53,42 @@ func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	if err != nil {
 		return nil, errors.Join(err, ch.close())
 	}
+	ch.relay.begin(ch.pass)
 	return ch, nil
+}
+
+// files are the streams of what is started; those of the program are ch.streams
+// where they pass through.
+func (ch *child) files(theirs *ends, c *Command) (files []uintptr, err error) {
+	if ch.relay, err = newRelay(c); err != nil {
+		return nil, err
+	}
+	if err := ch.pipes(theirs, c); err != nil {
+		return nil, err
+	}
+	null := ch.lane.null.Fd()
+	files = []uintptr{null, null, uintptr(theirs[2])}
+	if theirs[0] >= 0 {
+		files[0] = uintptr(theirs[0])
+	}
+	switch {
+	case c.pipes != nil:
+		files[0], files[1] = c.pipes.stdin.Fd(), c.pipes.stdout.Fd()
+	case ch.relay != nil:
+		ch.streams = [3]uintptr{files[0], ch.relay.theirs[1].Fd(), ch.relay.theirs[2].Fd()}
+		if f := ch.relay.theirs[0]; f != nil {
+			ch.streams[0] = f.Fd()
+		}
+		files[0] = null
+	default:
+		files[1] = uintptr(theirs[1])
+	}
+	return files, nil
+}
+
+// pass has what stands before the program pass a signal on to it.
+func (ch *child) pass(s unix.Signal) {
+	_ = unix.Sendto(ch.net, []byte{byte(s)}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 }
 
 // direct is the order for a program that nothing stands before.
@@ -80,9 +108,9 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// pipes makes the pipes of a child: with inner all three, else the one of its
-// stderr. Our ends never block, its own do.
-func (ch *child) pipes(theirs *ends, inner bool) error {
+// pipes makes the pipes of a child: all three, or the one of its stderr where its
+// stdin and stdout are others. Our ends never block, its own do.
+func (ch *child) pipes(theirs *ends, c *Command) error {
 	pipe := func(ours, their *int, writing int) error {
 		var p [2]int
 		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -91,13 +119,16 @@ func (ch *child) pipes(theirs *ends, inner bool) error {
 		*ours, *their = p[writing], p[1-writing]
 		return unix.SetNonblock(*ours, true)
 	}
-	if !inner {
-		return pipe(&ch.err.fd, &theirs[2], 0)
+	if c.Live != nil && c.Live.Stdin != nil {
+		ch.pending = nil
 	}
-	if len(ch.pending) > 0 {
+	if c.pipes == nil && len(ch.pending) > 0 {
 		if err := pipe(&ch.in, &theirs[0], 1); err != nil {
 			return err
 		}
+	}
+	if c.pipes != nil || c.Live != nil {
+		return pipe(&ch.err.fd, &theirs[2], 0)
 	}
 	return errors.Join(pipe(&ch.out.fd, &theirs[1], 0), pipe(&ch.err.fd, &theirs[2], 0))
 }
@@ -154,7 +185,7 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	defer ch.lane.wakeAt(ctx)()
 	end, unserved := ch.network(c)
 	defer end()
-	killed, err := ch.serve(ctx, time.Now().Add(c.Timeout))
+	killed, err := ch.serve(ctx, c.deadline())
 	if err == nil && killed {
 		ch.kill()
 		var over bool
@@ -169,20 +200,47 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	ch.out.drain(ch.lane.buf)
+	ch.err.drain(ch.lane.buf)
+	ch.written(ctx, killed)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ch.out.drain(ch.lane.buf)
-	ch.err.drain(ch.lane.buf)
 	if err := cmp.Or(ch.refused(status), unserved); err != nil {
 		return nil, err
 	}
 	r := &Result{ExitCode: status.ExitStatus(), Stdout: ch.out.Output, Stderr: ch.err.Output}
+	if ch.relay != nil {
+		r.Stdout, r.Stderr = ch.relay.out.is(), ch.relay.err.is()
+	}
 	if status.Signaled() {
-		r.ExitCode = 128 + int(status.Signal())
+		r.Signal = status.Signal()
+		r.ExitCode = 128 + int(r.Signal)
 	}
 	r.TimedOut = killed && status.Signaled()
 	return r, nil
+}
+
+// written waits until what passes through has been taken. Where the program had to be
+// ended, whoever takes it has no more time than that took.
+func (ch *child) written(ctx context.Context, killed bool) {
+	if ch.relay == nil {
+		return
+	}
+	most := time.Duration(0)
+	if killed {
+		most = killTime
+	}
+	ch.relay.end(ctx, most)
+}
+
+// deadline is when the program's time is over.
+func (c *Command) deadline() time.Time {
+	const never = 100 * 365 * 24 * time.Hour
+	if c.Timeout == 0 && c.Live != nil {
+		return time.Now().Add(never)
+	}
+	return time.Now().Add(c.Timeout)
 }
 
 // serve moves bytes until the child has ended; over says that it has not, and
@@ -299,6 +357,9 @@ func (ch *child) close() error {
 			ch.ended = status.Exited() || status.Signaled()
 		}
 	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	ch.relay.end(gone, 0)
 	for _, fd := range []int{ch.pidfd, ch.said, ch.net, ch.in, ch.out.fd, ch.err.fd} {
 		if fd >= 0 {
 			_ = unix.Close(fd)
@@ -335,12 +396,15 @@ const handOver = 30
 // network takes the child's network, where it makes one, and has it served. What
 // it returns ends that. Where that fails the child is ended.
 func (ch *child) network(c *Command) (end func(), err error) {
-	if ch.net < 0 {
+	if ch.net < 0 || c.Network == nil {
 		return func() {}, nil
 	}
 	defer func() {
-		_ = unix.Close(ch.net)
-		if ch.net = -1; err != nil {
+		if ch.relay == nil { // signals are passed by it
+			_ = unix.Close(ch.net)
+			ch.net = -1
+		}
+		if err != nil {
 			ch.kill()
 			end = func() {}
 		}

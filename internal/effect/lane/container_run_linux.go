@@ -24,7 +24,7 @@ import (
 func (k *container) Run(ctx context.Context, c *Command) (*Result, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := cmp.Or(ctx.Err(), noNetwork(k.Name(), c)); err != nil {
+	if err := cmp.Or(ctx.Err(), noNetwork(k.Name(), c), notLive(k.Name(), c)); err != nil {
 		return nil, err
 	}
 	if err := k.open(); err != nil {
@@ -300,19 +300,6 @@ func (k *container) reap(within time.Duration) {
 func (s *state) isOf(pid int) bool {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return err == nil && bytes.Contains(line, []byte(s.dir+"/"))
-}
-
-// A keeper keeps the beginning of what is written to it, and takes all.
-type keeper struct {
-	max int
-	Output
-}
-
-func (w *keeper) Write(p []byte) (int, error) {
-	keep := min(len(p), w.max-len(w.Data))
-	w.Data = append(w.Data, p[:keep]...)
-	w.Cut = w.Cut || keep < len(p)
-	return len(p), nil
 }
 
 // envFile is an environment as an engine reads it: from memory, so that values

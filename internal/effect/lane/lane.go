@@ -9,6 +9,7 @@ package lane
 import (
 	"context"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -48,7 +49,7 @@ type Command struct {
 	Dir string
 	// Stdin is what the program reads.
 	Stdin []byte
-	// Timeout is more than 0.
+	// Timeout is more than 0, or 0 where Live is given: no end by time.
 	Timeout time.Duration
 	// MaxOutput is what is kept of each stream, in bytes; what comes after it is
 	// read and thrown away.
@@ -57,6 +58,10 @@ type Command struct {
 	// none to give refuses the program with an [UnsupportedError].
 	Network *OwnNetwork
 
+	// Live lets the program's streams pass through while it runs; nil: they are kept
+	// alone. A lane that cannot do so refuses the program with an [UnsupportedError].
+	Live *Live
+
 	pipes *pipes // what [Start] gives the program for stdin and stdout
 }
 
@@ -64,6 +69,9 @@ type Command struct {
 type Result struct {
 	// ExitCode is the program's own, or 128 and the signal that ended it.
 	ExitCode int
+	// Signal is what ended the program, 0 where it exited. Engines of containers do
+	// not tell the two apart: there it is what an exit code above 128 says.
+	Signal syscall.Signal
 	// TimedOut says that the time was over, and the program was ended.
 	TimedOut bool
 	// OutOfMemory says that the program, or something that it started, was ended

@@ -38,7 +38,7 @@ func (ch *child) listen() {
 func (ch *child) end() (unix.WaitStatus, error) {
 	if ch.over {
 		ch.lane.leaving = ch
-		return unix.WaitStatus(ch.code << 8), nil
+		return unix.WaitStatus(ch.code), nil
 	}
 	return ch.reap()
 }

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 		return nil, err
 	}
 	if n.outer == nil {
-		if err := noNetwork(n.Name(), c); err != nil {
+		if err := cmp.Or(noNetwork(n.Name(), c), notLive(n.Name(), c)); err != nil {
 			return nil, err
 		}
 	}

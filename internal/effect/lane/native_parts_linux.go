@@ -45,6 +45,8 @@ type child struct {
 	in       int // -1: closed
 	pending  []byte
 	out, err stream
+	streams  [3]uintptr
+	relay    *relay // its streams, where they pass through: out is none then, and err is not the program's
 }
 
 // A stream is what a child writes: what is kept is bounded, all of it is read.

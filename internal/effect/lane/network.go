@@ -12,4 +12,14 @@ func noNetwork(lane string, c *Command) error {
 	}
 }
 
+// notLive refuses c in a lane that passes no streams through.
+func notLive(lane string, c *Command) error {
+	if c.Live == nil {
+		return nil
+	}
+	return &UnsupportedError{
+		Lane: lane, Why: "it passes no streams of programs through", Remedy: "[exec] lane = \"ns\" or \"bwrap\"",
+	}
+}
+
 var errUnserved = errors.New("the network of a program was not handed over")

@@ -44,6 +44,7 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	if c.Network != nil {
 		pl.Network, pl.Ports = true, c.Network.Ports
 	}
+	pl.Live = c.Live != nil
 	n.judging(pl, &s)
 	n.bound(pl)
 	return pl, nil
@@ -156,7 +157,7 @@ func (ch *child) wired(p *sandbox.Plan, files []uintptr) ([]uintptr, []*os.File,
 	ch.said = pipe[0]
 	report := os.NewFile(uintptr(pipe[1]), "report")
 	files, theirs := append(files, plan.Fd(), report.Fd()), []*os.File{plan, report}
-	if !p.Network || p.Proof {
+	if !p.Network && !p.Live || p.Proof {
 		return files, theirs, nil
 	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -165,8 +166,12 @@ func (ch *child) wired(p *sandbox.Plan, files []uintptr) ([]uintptr, []*os.File,
 		return nil, nil, fmt.Errorf("making a socket: %w", err)
 	}
 	ch.net = pair[0]
-	socket := os.NewFile(uintptr(pair[1]), "network")
-	return append(files, socket.Fd()), append(theirs, socket), nil
+	socket := os.NewFile(uintptr(pair[1]), "socket")
+	files, theirs = append(files, socket.Fd()), append(theirs, socket)
+	if p.Live {
+		files = append(files, ch.streams[:]...)
+	}
+	return files, theirs, nil
 }
 
 // refused is why a confined rlp started nothing, nil when it did. Whoever was

@@ -17,12 +17,8 @@ import (
 // ConfineName is the argument by which rlp is told to be [Confined].
 const ConfineName = "confine"
 
-// What a confined rlp is given beside the program's own streams.
-const (
-	planFile   = 3
-	ReportFile = 4
-	scriptFile = 3 // where a script is for its interpreter, later
-)
+// scriptFile is where a script is for its interpreter, later.
+const scriptFile = 3
 
 // InsideID is the user and the group that programs are within their namespace.
 const InsideID = 65532
@@ -82,7 +78,7 @@ func (p *Plan) act() int {
 	if p.Proof {
 		return confineProved
 	}
-	attr := &syscall.ProcAttr{Dir: dir, Env: p.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{Dir: dir, Env: p.Env, Files: p.streams(), Sys: &syscall.SysProcAttr{Setsid: true}}
 	path := "/proc/self/fd/" + strconv.Itoa(program)
 	if p.Script {
 		attr.Files, path = append(attr.Files, uintptr(program)), "/proc/self/fd/"+strconv.Itoa(scriptFile)
@@ -95,14 +91,20 @@ func (p *Plan) act() int {
 	for _, fd := range open {
 		_ = unix.Close(fd)
 	}
+	if p.Live {
+		go signals(pid)
+	}
 	status := until(pid)
 	endRest(status)
-	return status
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
 }
 
 // endRest ends what the program left here, and says so: from then on nobody is
 // left but this process, and what it takes to take the sandbox down nobody waits for.
-func endRest(status int) {
+func endRest(status unix.WaitStatus) {
 	if unix.Getpid() != 1 { // started by hand: all others are not the program's
 		return
 	}
@@ -110,13 +112,13 @@ func endRest(status int) {
 	for {
 		_, err := unix.Wait4(-1, nil, unix.WALL, nil)
 		if errors.Is(err, unix.ECHILD) {
-			_, _ = unix.Write(ReportFile, []byte(Ending+strconv.Itoa(status)+"\n"))
+			_, _ = unix.Write(ReportFile, []byte(Ending+strconv.Itoa(int(status))+"\n"))
 			return
 		}
 	}
 }
 
-// Ending begins the line that says how the program ended.
+// Ending begins the line that says how the program ended, in the kernel's number.
 const Ending = "ended "
 
 // deaf makes this process ignore what the program could send it to end both; of
@@ -143,7 +145,8 @@ func (p *Plan) letGo() []int {
 	for _, e := range entries {
 		to, err := os.Readlink("/proc/self/fd/" + e.Name())
 		fd, bad := strconv.Atoi(e.Name())
-		if err != nil || bad != nil || fd == ReportFile || strings.HasPrefix(to, "anon_inode:[event") ||
+		if err != nil || bad != nil || fd == ReportFile || fd == SocketFile && p.Live ||
+			strings.HasPrefix(to, "anon_inode:[event") ||
 			slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.dir == fd }) {
 			continue
 		}
@@ -162,18 +165,16 @@ func notProgram(err error) error {
 }
 
 // until takes in whoever ends, until that is pid; then it is how pid ended.
-func until(pid int) int {
+func until(pid int) unix.WaitStatus {
 	for {
 		var status unix.WaitStatus
 		ended, err := unix.Wait4(-1, &status, 0, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
-			return confineFailed
-		case ended == pid && status.Signaled():
-			return 128 + int(status.Signal())
-		case ended == pid && status.Exited():
-			return status.ExitStatus()
+			return confineFailed << 8
+		case ended == pid && (status.Signaled() || status.Exited()):
+			return status
 		}
 	}
 }
@@ -308,21 +309,6 @@ func report(err error) int {
 
 // CoreLimit is the one limit of core dumps that stops those that are piped.
 const CoreLimit = 1
-
-// DropCapabilities leaves this thread none, and so its programs: who may gain no
-// privileges has after executing a file at most those of before, root too. The
-// bounding set is emptied as well where this thread may.
-func DropCapabilities() error {
-	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) // old kernels have no ambient set
-	for c := uintptr(0); c <= 63; c++ {
-		if unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) != nil { // EINVAL: the kernel has no more; EPERM: no right to
-			break
-		}
-	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	return unix.Capset(&header, &none[0])
-}
 
 // IsOf reports whether err is one of list.
 func IsOf(err error, list ...syscall.Errno) bool {

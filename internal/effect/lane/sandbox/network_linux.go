@@ -8,10 +8,6 @@ import (
 	"runloop.dev/rlp/internal/effect/netns"
 )
 
-// NetworkFile is the Unix socket by which a confined rlp hands over the sockets of
-// the network that it made.
-const NetworkFile = 5
-
 // NetworkCapabilities are what it takes, until programs begin.
 func NetworkCapabilities() []uintptr {
 	return []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
@@ -31,10 +27,7 @@ func (p *Plan) network() error {
 	if p.Proof { // nobody takes it
 		return nil
 	}
-	if err := s.Send(NetworkFile); err != nil {
-		return err
-	}
-	return unix.Close(NetworkFile)
+	return s.Send(SocketFile)
 }
 
 // networkFiles are the files in /etc by which names are asked of the network.

@@ -5,6 +5,17 @@ import (
 	"errors"
 )
 
+// What a confined rlp is given beside its own streams.
+const (
+	planFile   = 3
+	ReportFile = 4
+	// SocketFile is a Unix socket: a confined rlp hands over by it the sockets of the
+	// network that it made, and then takes signals for the program.
+	SocketFile = 5
+	// LiveFile is the first of the program's own streams, where rlp's pass through.
+	LiveFile = 6
+)
+
 // A Plan is what [Confined] does, as rlp tells it: everything is decided in it.
 type Plan struct {
 	Inside    bool // what is to be seen is there already
@@ -25,7 +36,8 @@ type Plan struct {
 	Memory    int64 // of each process; 0: bounded elsewhere
 	Pids      int64
 	Scratch   int64 // bytes of each private folder
-	Network   bool  // one is made, and handed over by [NetworkFile]
+	Network   bool  // one is made, and handed over by [SocketFile]
+	Live      bool  // the program's streams are [LiveFile] and the two after it
 	Ports     []uint16
 
 	guards []guardedDir // made from the mounts where programs will be
@@ -45,7 +57,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 5
+const planVersion = 6
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -69,6 +81,7 @@ func (p *Plan) each(c *codec) {
 	c.flag(&p.Script)
 	c.flag(&p.Links)
 	c.flag(&p.Network)
+	c.flag(&p.Live)
 	for _, s := range []*string{&p.Work, &p.File, &p.Dir} {
 		c.text(s)
 	}

@@ -1,0 +1,20 @@
+package lane
+
+import "os"
+
+// A Live is what of this process a program's streams pass through to while it runs.
+// The program never has these files themselves. What it reads and writes goes
+// through rlp, and of what it writes the beginning is kept, as MaxOutput says.
+type Live struct {
+	// Stdin is read for the program, a little ahead of it; nil: it gets what the
+	// command says. Its end is the end of the program's stdin. A terminal is not
+	// read while this process is in the background.
+	Stdin *os.File
+	// Stdout and Stderr get what the program writes, as it writes it; nil: nobody.
+	// When one takes no more the program hears it as the writer to a closed pipe does.
+	Stdout, Stderr *os.File
+	// Signals are those that rlp got for the program. SIGTERM goes to the program
+	// alone, any other to the group that it began with. The caller stops the channel
+	// when the program has ended; closing it is not needed.
+	Signals <-chan os.Signal
+}
