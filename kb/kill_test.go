@@ -78,7 +78,9 @@ func childRun(home, run string) error {
 // childUser puts values for ever, says of each that it is stored, and takes in journals.
 func childUser(home, name string) error {
 	ctx := context.Background()
-	s, err := kb.Open(ctx, kb.Options{Home: home})
+	// On a busy machine a process that was killed holds its locks until its last
+	// write is on the disk: longer than the 10 s that a caller waits by itself.
+	s, err := kb.Open(ctx, kb.Options{Home: home, Wait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -310,7 +312,7 @@ func TestStuckOwner(t *testing.T) {
 	if c.said[0] != "open true" {
 		t.Fatal(c.said)
 	}
-	s, err := kb.Open(t.Context(), kb.Options{Home: home, Wait: 50 * time.Millisecond})
+	s, err := kb.Open(t.Context(), kb.Options{Home: home, Wait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
