@@ -11,6 +11,8 @@ BENCHTIME ?= 0.5s
 ROUNDS   ?= 60
 PEERS    ?=
 TIMEOUT  ?= 20m
+# Tests of one package more than there are processors: many wait for processes.
+JOBS     ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 TARGETS  ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 PREFIX   ?= /usr/local
 OUT      ?= bin/rlp
@@ -112,7 +114,7 @@ setup: ## install what tests use beside Go and make (as root; otherwise it says 
 .PHONY: test
 test: setup ## vet and every test
 	$(GO) vet ./...
-	$(GO) test -vet=off -ldflags=-w -timeout $(TIMEOUT) ./...
+	$(GO) test -vet=off -ldflags=-w -p $(JOBS) -timeout $(TIMEOUT) ./...
 
 .PHONY: check
 check: fmt-check vet lint dead laws ## format, vet, linters, dead code, the laws of the architecture
@@ -169,7 +171,7 @@ RACE := GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -ldflags=-w \
 
 .PHONY: race
 race: ## the tests of what is concurrent under the race detector, of scripts those with something to race (needs a C compiler; all of them: make soak)
-	$(RACE) -short -timeout $(TIMEOUT) $$(.ci/concurrent)
+	$(RACE) -short -p $(JOBS) -timeout $(TIMEOUT) $$(.ci/concurrent)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=5s (FUZZMODE=blind: without compiling all for coverage)
@@ -205,10 +207,12 @@ bench-serve: build ## rlp serve under load: against a launch in process, 1,000 r
 	cd internal/dev/tools && $(GO) build -o ../../../.work/bench-table ./bench
 	@.work/bench-table -serve -rounds $(ROUNDS) $(if $(JSON),-json)
 
+# Go makes every binary first and then runs one at a time. Once each (1x) judges
+# nothing but that they work: on less.
 .PHONY: bench-go
 bench-go: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
 	@mkdir -p .work
-	$(GO) test -run '^$$' -bench '$(value BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -p 1 -timeout 3h ./... >.work/bench.txt || { cat .work/bench.txt; exit 1; }
+	$(GO) test -vet=off -ldflags=-w -run '^$$' -bench '$(value BENCH)' -benchmem -benchtime $(BENCHTIME) $(if $(filter 1x,$(BENCHTIME)),-short) -count $(COUNT) -timeout 3h $$(.ci/having Benchmark | cut -d' ' -f1 | sort -u) >.work/bench.txt || { cat .work/bench.txt; exit 1; }
 	$(TOOLS)/benchstat .work/bench.txt
 	$(TOOLS)/ratio <.work/bench.txt
 

@@ -23,6 +23,9 @@ func logSize() int {
 	if os.Getenv("RLP_SOAK") != "" {
 		return 1_000_000
 	}
+	if testing.Short() {
+		return 2000
+	}
 	return 20_000
 }
 

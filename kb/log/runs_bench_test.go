@@ -10,7 +10,10 @@ import (
 // BenchmarkRuns is the newest 50 of a log of 100,000 runs.
 func BenchmarkRuns(b *testing.B) {
 	e := openLog(b, newPlace(b))
-	const n = 100_000
+	n := 100_000
+	if testing.Short() {
+		n = 1000
+	}
 	for run := range n {
 		if err := e.log.madeUp(fmt.Sprintf("0197b3e2-7c1d-7e4a-9d00-%012d", run), 2, true); err != nil {
 			b.Fatal(err)

@@ -173,6 +173,9 @@ func BenchmarkIdle(b *testing.B) {
 		{"c", 1000, cGuest},
 		{"go", 100, goGuest},
 	} {
+		if testing.Short() {
+			g.n /= 50
+		}
 		b.Run(fmt.Sprintf("%s=%d", g.name, g.n), func(b *testing.B) {
 			c := newIdleAgents(b, g.wasm(b))
 			c.enter(0, 8) // what the first ones make is there for all

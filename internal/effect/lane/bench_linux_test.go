@@ -133,7 +133,10 @@ func byHand(path string) []string {
 // many calls, each beside the same calls where nothing is. The calls of links are
 // two, or three, and programs that are started.
 func BenchmarkBroker(b *testing.B) {
-	const calls = 2000
+	calls := 2000
+	if testing.Short() {
+		calls = 50
+	}
 	l, plain := newLane(b, "ns"), newLane(b, "ns", func(c *Config) { c.noLinks = true })
 	folder := func(kept ...Folder) (list []Folder) {
 		dir := shared(b)
@@ -177,7 +180,7 @@ func BenchmarkBroker(b *testing.B) {
 				more = append(more, took(l, bb.kept)-without)
 			}
 			slices.Sort(more)
-			b.ReportMetric(float64(more[len(more)/2].Nanoseconds())/1000/calls, "added_µs/call")
+			b.ReportMetric(float64(more[len(more)/2].Nanoseconds())/1000/float64(calls), "added_µs/call")
 		})
 	}
 }

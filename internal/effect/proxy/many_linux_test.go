@@ -76,7 +76,10 @@ func TestManyConnections(t *testing.T) {
 
 // What a connection under a policy carries in a second, and a plain one.
 func BenchmarkThroughput(b *testing.B) {
-	const size = 1 << 30
+	size := 1 << 30
+	if testing.Short() {
+		size = 1 << 24
+	}
 	for _, direction := range []string{"drain", "fill"} {
 		t := &testing.T{}
 		w := newWorld(t, map[string]proxy.Ways{"api.test:5432": proxy.Bytes})
@@ -108,7 +111,7 @@ func BenchmarkThroughput(b *testing.B) {
 		w.lead[public.String()+":5432"] = l.Addr().String()
 		order := direction + " %s " + strconv.Itoa(size)
 		b.Run(direction+"/plain", func(b *testing.B) {
-			b.SetBytes(size)
+			b.SetBytes(int64(size))
 			for b.Loop() {
 				if _, err := do(direction, l.Addr().String(), strconv.Itoa(size)); err != nil {
 					b.Fatal(err)
@@ -116,7 +119,7 @@ func BenchmarkThroughput(b *testing.B) {
 			}
 		})
 		b.Run(direction+"/policy", func(b *testing.B) {
-			b.SetBytes(size)
+			b.SetBytes(int64(size))
 			for b.Loop() {
 				p := netnstest.Start(b, netnstest.Config{}, "/proc/self/exe", "client", fmt.Sprintf(order, "api.test:5432"))
 				s, err := proxy.Serve(p.Sockets, proxy.Config{Policy: w.policy, Outside: w.client, Now: time.Now})

@@ -132,12 +132,20 @@ func BenchmarkOvershoot(b *testing.B) {
 	defer busy(b)()
 	for i, e := range endless {
 		b.Run(e.name, func(b *testing.B) {
-			list := overshoots(b, i, max(b.N, 100))
+			list := overshoots(b, i, max(b.N, fewest()))
 			b.ReportMetric(list[len(list)/2].Seconds()*1000, "p50-ms")
 			b.ReportMetric(list[len(list)*99/100].Seconds()*1000, "p99-ms")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// fewest is of how many figures a percentile is taken.
+func fewest() int {
+	if testing.Short() {
+		return 3
+	}
+	return 100
 }
 
 // collections is how long the collector takes, sorted, n times.
@@ -205,7 +213,7 @@ func TestCollectionsBesideGuests(t *testing.T) {
 func BenchmarkCollection(b *testing.B) {
 	b.Run("metered", func(b *testing.B) {
 		defer busy(b)()
-		list := collections(max(b.N, 100))
+		list := collections(max(b.N, fewest()))
 		b.ReportMetric(list[len(list)/2].Seconds()*1000, "p50-ms")
 		b.ReportMetric(list[len(list)*99/100].Seconds()*1000, "p99-ms")
 	})

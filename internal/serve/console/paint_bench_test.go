@@ -21,6 +21,9 @@ func storedRuns() int {
 	if os.Getenv("RLP_SOAK") != "" {
 		return 100_000
 	}
+	if testing.Short() {
+		return 500
+	}
 	return 10_000
 }
 
