@@ -232,7 +232,7 @@ func TestFilters(t *testing.T) {
 		t.Fatalf("the log has %d records", len(all))
 	}
 	mid := all[len(all)/2].Time.UnixMilli()
-	for _, f := range []kb.Filter{
+	for i, f := range []kb.Filter{
 		{},
 		{Run: "run3"},
 		{Run: "run"},
@@ -272,6 +272,8 @@ func TestFilters(t *testing.T) {
 		limits := []int{0, 1, 7, 1500}
 		if f == (kb.Filter{}) {
 			limits = append(limits, 100000)
+		} else if testing.Short() { // the race detector: what is asked of a process beside others is the same for each
+			limits = limits[i%2*2:][:2]
 		}
 		for _, limit := range limits {
 			f.Limit = limit
@@ -279,13 +281,13 @@ func TestFilters(t *testing.T) {
 			if limit > 0 && limit < len(want) {
 				part = want[len(want)-limit:]
 			}
-			for i, s := range []*kb.Store{owner, client} {
+			for who, s := range []*kb.Store{owner, client} {
 				var got []uint64
 				for _, r := range list(t, s, f) {
 					got = append(got, r.Seq)
 				}
 				if !slices.Equal(got, part) {
-					t.Fatalf("%+v (client %d): %d records, want %d", f, i, len(got), len(part))
+					t.Fatalf("%+v (client %d): %d records, want %d", f, who, len(got), len(part))
 				}
 				got = got[:0]
 				for g, err := range s.Glances(t.Context(), f) {
@@ -295,7 +297,7 @@ func TestFilters(t *testing.T) {
 					got = append(got, g.Seq)
 				}
 				if !slices.Equal(got, part) {
-					t.Fatalf("%+v (client %d): %d glances, want %d", f, i, len(got), len(part))
+					t.Fatalf("%+v (client %d): %d glances, want %d", f, who, len(got), len(part))
 				}
 			}
 		}

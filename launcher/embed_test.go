@@ -80,7 +80,7 @@ func outside(t *testing.T, source string) (path string, said []byte, err error) 
 	write(t, filepath.Join(dir, "main.go"), source)
 	path = filepath.Join(dir, "embeds")
 	c := exec.Command("go", "build", "-mod=mod", "-ldflags=-s -w", "-o", path, ".")
-	c.Dir, c.Env = dir, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-trimpath", "GOWORK=off")
+	c.Dir, c.Env = dir, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-trimpath", "GOWORK=off", "CGO_ENABLED=0")
 	said, err = c.CombinedOutput()
 	return path, said, err
 }

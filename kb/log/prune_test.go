@@ -343,12 +343,18 @@ func TestPruningPassesOverNothingTwice(t *testing.T) {
 // Who prunes gets the room back, while it goes on and not when badger comes to it;
 // without that the database is larger than before.
 func TestPruneGivesRoomBack(t *testing.T) {
-	const runs, each = 60, 1000
+	runs, each, both := 60, 1000, []bool{false, true}
+	if testing.Short() { // the race detector: what is merged beside the prune, and how much there is without it is not asked
+		runs, both = 15, both[1:]
+	}
 	sizes := map[bool]uint64{}
-	for _, gives := range []bool{false, true} {
+	for _, gives := range both {
 		e := filled(t, runs, each)
-		if !gives {
+		switch {
+		case !gives:
 			e.log.pruner.unfreed = -2 * runs * each
+		case len(both) == 1:
+			e.log.pruner.unfreed = fewRemoved // as if those were not the first
 		}
 		if _, n, err := e.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil || n != runs*each {
 			t.Fatal(n, err)
@@ -356,13 +362,13 @@ func TestPruneGivesRoomBack(t *testing.T) {
 		for _, table := range e.db.Tables() {
 			sizes[gives] += uint64(table.OnDiskSize)
 		}
-		if r, err := e.VerifyLog(t.Context(), Check{Open: newTestKey("ours").open}); err != nil || r.Pruned != runs*each ||
-			r.Records != 0 {
+		if r, err := e.VerifyLog(t.Context(), Check{Open: newTestKey("ours").open}); err != nil ||
+			r.Pruned != uint64(runs*each) || r.Records != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
 	t.Log("bytes in tables:", sizes)
-	if sizes[true] > sizes[false]/4*3 { // the tables that badger is still writing when it is asked are not among them
+	if len(both) == 2 && sizes[true] > sizes[false]/4*3 { // the tables that badger is still writing when it is asked are not among them
 		t.Errorf("the tables have %d bytes after pruning, and %d without giving room back", sizes[true], sizes[false])
 	}
 }

@@ -52,7 +52,7 @@ func TestFromHomeToARun(t *testing.T) {
 // With a script times are of the reader's zone, without one they are UTC and say so.
 func TestTimesAreLocal(t *testing.T) {
 	s := newStage(t)
-	b := open(t, s.handler)
+	b := look(t, s.handler)
 	if b == nil {
 		return
 	}

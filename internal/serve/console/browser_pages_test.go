@@ -81,7 +81,7 @@ func likeness(path string) string {
 // colours. RLP_SOAK=1 looks at all four.
 func TestPagesAreForEverybody(t *testing.T) {
 	s, id := ofHostile(t, hostile)
-	b := open(t, s.handler)
+	b := look(t, s.handler)
 	if b == nil {
 		return
 	}
@@ -133,7 +133,7 @@ func TestPagesAreForEverybody(t *testing.T) {
 
 func TestDarkIsDark(t *testing.T) {
 	s := newStage(t)
-	b := open(t, s.handler)
+	b := look(t, s.handler)
 	if b == nil {
 		return
 	}
@@ -231,7 +231,7 @@ func TestNamesStandOnOneLine(t *testing.T) {
 		Kind: audit.KindRunFailed, Outcome: "failed",
 		Message: strings.Repeat("a message that is long ", 20),
 	})
-	b := open(t, s.handler)
+	b := look(t, s.handler)
 	if b == nil {
 		return
 	}

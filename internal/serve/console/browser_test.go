@@ -40,6 +40,16 @@ func chromium() string {
 	return ""
 }
 
+// look opens a tab of which no more is judged than what the browser shows, lays out
+// or runs: under the race detector, which sees nothing of that, it is nil.
+func look(t testing.TB, h http.Handler) *browser {
+	t.Helper()
+	if testing.Short() {
+		return nil
+	}
+	return open(t, h)
+}
+
 // open opens a tab, on h if there is one; nil where there is no browser, and the test is smaller.
 func open(t testing.TB, h http.Handler) *browser {
 	t.Helper()

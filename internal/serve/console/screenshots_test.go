@@ -65,7 +65,7 @@ func TestScreenshots(t *testing.T) {
 	s.agents, s.pictured = fewAgents(), true
 	s.agents[0].InputSchema = []byte(aSchema)
 	s.changed = []ask.ChangedServer{{Server: "tracker", Tools: []string{"create_issue"}}}
-	b := open(t, s.handler)
+	b := look(t, s.handler)
 	if b == nil {
 		return
 	}
