@@ -38,7 +38,7 @@ type Launcher struct{ runner compose.Runner }
 
 // A Request is one launch. Nothing in it widens what the bundle asks for.
 type Request struct {
-	Bundle string // path of a folder, an archive, or a module without a bundle
+	Bundle string // path of a folder, an archive or a module without a bundle, or the name of an installed agent
 	// Base are the capabilities that a module without a bundle asks for; without them
 	// it holds nothing. A bundle's own policy says what it asks for, and Base is
 	// refused. Nobody else than this program should decide it: what a user or a model

@@ -15,8 +15,8 @@ func (a *app) agentInstallCommand() *cobra.Command {
 		Long: `Install verifies a bundle and compiles it as a launch would, so that its first
 launch takes no longer than others, and copies it into the home. It takes the
 place of what is installed under the same name, in one step, be that newer or
-older. Other agents launch it by its name, if agents = ["NAME"] is left of their
-policies; rlp launch takes the path that is printed.`,
+older. Each command that takes a BUNDLE takes its name; other agents launch it by
+that, if agents = ["NAME"] is left of their policies.`,
 		Example: "  rlp agent install agents/critic\n  rlp agent install critic-1.2.0.tar.gz --tenant acme",
 		Args:    exactly("a BUNDLE"),
 		RunE:    func(c *cobra.Command, args []string) error { return a.install(c.Context(), args[0]) },

@@ -54,11 +54,31 @@ var argumentWords = map[string]wordSource{
 	"rlp lanes":         func(context.Context, *app) []string { return lanes.Names() },
 }
 
+// namesBundle are the commands that take a path, or the name of an installed agent.
+func namesBundle() []string {
+	return []string{
+		"rlp launch", "rlp agent inspect", "rlp caps diff", "rlp caps explain", "rlp caps lint", "rlp caps override",
+		"rlp caps show", "rlp caps suggest", "rlp audit scan",
+	}
+}
+
 // complete teaches a command, and those below it, what to offer to a shell.
 func (a *app) complete(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) { a.completeFlag(c, f) })
-	if words, ok := argumentWords[c.CommandPath()]; ok {
+	words, ok := argumentWords[c.CommandPath()]
+	switch {
+	case ok:
 		c.ValidArgsFunction = a.offer(words)
+	case slices.Contains(namesBundle(), c.CommandPath()):
+		names := a.offer(agentWords)
+		c.ValidArgsFunction = func(c *cobra.Command, taken []string, begun string) (
+			found []cobra.Completion, and cobra.ShellCompDirective,
+		) {
+			if begun != "" && len(taken) == 0 {
+				found, _ = names(c, taken, begun)
+			}
+			return found, cobra.ShellCompDirectiveDefault // and files, where none is called so
+		}
 	}
 	for _, below := range c.Commands() {
 		a.complete(below)

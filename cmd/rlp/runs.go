@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -117,12 +118,7 @@ func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
 	if _, err := os.Stat(line.Agent); err != nil {
 		path = runs.Unknown
 	}
-	if h, err := a.home(); err == nil {
-		if d := agents.Describe(h, line.Agent); d != nil && d.BundleDigest == line.BundleDigest {
-			path = d.Path
-		}
-	}
-	for _, text := range runs.Show(&line, denials, empty, path, pageWidth) {
+	for _, text := range runs.Show(&line, denials, empty, askedOf(a, line.Agent, line.BundleDigest, path), pageWidth) {
 		fmt.Fprintln(a.stdout, text)
 	}
 	return nil
@@ -193,6 +189,14 @@ func diffRuns(ctx context.Context, a *app, one, other string) error {
 	})
 }
 
+// askedOf is what commands about the agent of a run name: the installed one, or else path.
+func askedOf(a *app, agent, digest, path string) runs.Asked {
+	if h, err := a.home(); err == nil {
+		path = cmp.Or(agents.Named(h, agent, digest), path)
+	}
+	return runs.Asked{Bundle: path, Flags: runs.FlagsOf(a.homeFlag, a.tenant)}
+}
+
 // summarize says to a person how a run of the agent at path ended and what it was
 // denied.
 func summarize(ctx context.Context, a *app, r *launcher.Report, path string, bare bool) {
@@ -207,11 +211,11 @@ func summarize(ctx context.Context, a *app, r *launcher.Report, path string, bar
 				return err
 			})
 	}
-	nothing := ""
+	nothing, named := "", askedOf(a, r.Agent, r.BundleDigest, path)
 	if empty {
-		nothing = runs.NothingHeld(path, bare && len(r.Base) == 0)
+		nothing = named.NothingHeld(bare && len(r.Base) == 0)
 	}
-	for _, line := range runs.Summary(r, denials, nothing, path, pageWidth-len("rlp: ")) {
+	for _, line := range runs.Summary(r, denials, nothing, named, pageWidth-len("rlp: ")) {
 		fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(line)) // they fit, but for the command, which is copied whole
 	}
 }

@@ -45,6 +45,10 @@ func (in Installer) Install(ctx context.Context, path string) (d, was *Installed
 	if err != nil {
 		return nil, nil, err
 	}
+	if at := compose.Locate(c.Home, path); at != path {
+		return nil, nil, inputErr(fmt.Errorf("there is no file or folder %s here; the agent of that name is installed "+
+			"already: %s", path, at))
+	}
 	b, m := c.Bundle, c.Bundle.Manifest
 	if err := run.CheckModule(m.Agent.String(), b.Wasm, in.Self); err != nil {
 		return nil, nil, inputErr(err)
@@ -110,6 +114,19 @@ func Describe(h home.Home, name string) *Installed {
 	}
 	d.Version, d.BundleDigest = b.Manifest.Version, b.Digest
 	return d
+}
+
+// Named is how commands name the bundle of a digest: by the agent's id where it is
+// installed, unless something else here is called so; "": it is not.
+func Named(h home.Home, agent, digest string) string {
+	d := Describe(h, agent)
+	switch {
+	case d == nil || d.BundleDigest != digest || d.Error != "":
+		return ""
+	case compose.Locate(h, agent) == d.Path:
+		return agent
+	}
+	return d.Path
 }
 
 // Remove removes installed agents one by one, and says which are.

@@ -30,7 +30,7 @@ import (
 // A Composition is a bundle and everything that narrows it, read and parsed:
 // what a plan is made of.
 type Composition struct {
-	Path       string // of the bundle, as the operator wrote it
+	Path       string // of the bundle, or the name of an installed agent, as the operator wrote it
 	Home       home.Home
 	Config     config.Config
 	Bundle     *bundles.Bundle
@@ -57,8 +57,9 @@ type Composition struct {
 	secret func(ctx context.Context, id string) (string, error)
 }
 
-// Compose reads all that decides what an agent may do. A placeholder without a
-// value is left in unset; whoever launches refuses it.
+// Compose reads all that decides what an agent may do, which is named by its path or as
+// it is installed. A placeholder without a value is left in unset; whoever launches
+// refuses it.
 func (a *Reader) Compose(path string, f Flags) (*Composition, error) {
 	return a.Complete(&Composition{Path: path, Origin: a.Origin}, f)
 }
@@ -71,8 +72,11 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 	var err error
 	if c.Origin.Bundle != nil {
 		c.Bundle = c.Origin.Bundle
-	} else if c.Bundle, err = f.open(c.Path); err != nil {
-		return nil, inputErr(unopened(c.Home, c.Path, err))
+	} else if c.Bundle, err = openNamed(c.Home, c.Path, f.open); err != nil {
+		return nil, err
+	} else if at := installedBeside(c.Home, c.Path); at != "" {
+		c.Origin.warnf("this was %s in the current folder, not the agent that is installed under that name; its path is %s",
+			c.Path, at)
 	}
 	base, err := a.base(c, &f)
 	if err != nil {

@@ -11,11 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -207,37 +205,6 @@ func (a *Reader) OwnPaths(paths ...string) error {
 		return err
 	}
 	return Own(h, paths...)
-}
-
-// OwnBundle opens the bundle, or the module without one, at a path of the
-// operator's own.
-func (a *Reader) OwnBundle(path string) (*bundles.Bundle, error) {
-	if err := a.OwnPaths(path); err != nil {
-		return nil, err
-	}
-	b, err := bundles.OpenOrModule(path)
-	if err == nil {
-		return b, nil
-	}
-	h, homeless := a.Home()
-	if homeless != nil {
-		return nil, homeless
-	}
-	return nil, inputErr(unopened(h, path, err))
-}
-
-// unopened is err, with which the bundle at path was not opened; it names the agent
-// that is installed under what was taken for a path.
-func unopened(h home.Home, path string, err error) error {
-	id, notName := ident.ParseAgent(path)
-	if notName != nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	at := filepath.Join(h.Agents(), id.String())
-	if _, away := os.Stat(at); away != nil {
-		return err
-	}
-	return fmt.Errorf("there is no file or folder %s here, but the agent %s is installed: write %s", path, id, at)
 }
 
 // Own refuses a path that lies among what is another tenant's.

@@ -58,18 +58,22 @@ func (d Recorded) Suggest(
 }
 
 // SuggestOf makes a suggestion of what args name: the recorded runs of the bundle at
-// a path, or one run by its id or the beginning of it.
+// a path or of an installed agent, or one run by its id or the beginning of it.
 func (d Recorded) SuggestOf(ctx context.Context, args []string, w ask.Wanted) (*ask.Suggestion, error) {
 	var used []ask.Used
 	path := ""
+	h, err := d.Reader.Home()
+	if err != nil {
+		return nil, err
+	}
 	for _, arg := range args {
 		u := ask.Used{Name: arg}
 		var err error
-		if _, there := os.Lstat(arg); there == nil {
+		if _, gone := os.Lstat(compose.Locate(h, arg)); gone == nil {
 			path = arg
 			u.Bundle, err = d.Reader.OwnBundle(arg)
 		} else if u.Run, err = ask.WholeRun(ctx, d.Store, arg); err != nil {
-			err = fmt.Errorf("%s is no bundle: %w", arg, err)
+			err = fmt.Errorf("%w; and %w", compose.Unnamed(h, arg, gone), err)
 		}
 		if err != nil {
 			return nil, err

@@ -74,7 +74,7 @@ func Files(r *compose.Reader, q Query) (*Result, error) {
 		return nil, err
 	}
 	for _, path := range q.Paths {
-		l.path(path, installed)
+		l.path(compose.Locate(h, path), installed)
 	}
 	if cfg.Security.PathProfile != "relaxed" {
 		l.refuseAsLaunches()
@@ -133,8 +133,10 @@ func (l *linter) path(path, installed string) {
 	if err != nil {
 		f := policy.FileFinding(path, err)
 		if errors.Is(gone, fs.ErrNotExist) {
-			f.Hint = "name a bundle's folder or archive, or one of its files, an override or a profile; rlp agent list shows " +
-				"what is installed"
+			f.Hint = "name a bundle's folder or archive, or one of its files, an override, a profile or an installed agent"
+			if text := compose.Unnamed(l.home, path, gone); text != gone { //nolint:errorlint // is it another
+				f.Message = text.Error()
+			}
 		}
 		l.Findings = append(l.Findings, f)
 		l.Unread = true

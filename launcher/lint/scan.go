@@ -69,8 +69,8 @@ func (s *scanner) look(paths []string, ofHome, installed bool) error {
 		return err
 	}
 	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil {
-			return inputErr(err)
+		if _, err := os.Stat(compose.Locate(s.home, path)); err != nil {
+			return inputErr(compose.Unnamed(s.home, path, err))
 		}
 		if strings.HasSuffix(path, ".toml") {
 			s.document(path)

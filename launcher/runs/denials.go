@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/printable"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
@@ -70,9 +71,25 @@ func (d *Denial) Text(width int) string {
 	return End(printable.Line(head+" "+target+": "+tail), width)
 }
 
-// Explain is the command that explains d, of a run of the agent that lies at bundle.
-func Explain(bundle, id string, d *Denial) string {
-	return fmt.Sprintf("rlp caps explain %s %s --run %s", shell(bundle), shell(d.Request), Short(id))
+// An Asked is what commands about an agent name: the bundle, and behind it the flags
+// that say in which home and tenant.
+type Asked struct{ Bundle, Flags string }
+
+// Explain is the command that explains d, of a run of the agent.
+func (a Asked) Explain(id string, d *Denial) string {
+	return fmt.Sprintf("rlp caps explain %s %s --run %s%s", shell(a.Bundle), shell(d.Request), Short(id), a.Flags)
+}
+
+// FlagsOf are the flags that say in which home and tenant, where these are not the
+// usual ones.
+func FlagsOf(dir, tenant string) (flags string) {
+	if dir != "" {
+		flags = " --home " + shell(dir)
+	}
+	if tenant != "" && tenant != home.DefaultTenant {
+		flags += " --tenant " + shell(tenant)
+	}
+	return flags
 }
 
 // shell is a word as a shell reads it.

@@ -16,10 +16,10 @@ const (
 	mostDenials = 4
 )
 
-// Summary tells a person in a few lines how a run of the agent at path ended, what
+// Summary tells a person in a few lines how a run of the agent ended, what
 // it returned where nothing was printed, and what it was denied, with the command
 // that explains it; nothing says why it held nothing, if so.
-func Summary(r *run.Report, denials []Denial, nothing, path string, width int) []string {
+func Summary(r *run.Report, denials []Denial, nothing string, a Asked, width int) []string {
 	lines := []string{fmt.Sprintf("%s in %s, %d allowed, %d denied (run %s)", r.Outcome, Took(r.Usage.WallMS),
 		r.Usage.Allowed, r.Usage.Denied, Short(r.RunID))}
 	if len(r.Result) > 0 && r.Usage.StdoutBytes == 0 {
@@ -30,24 +30,25 @@ func Summary(r *run.Report, denials []Denial, nothing, path string, width int) [
 		lines = append(lines, "denied "+denials[i].Text(width-len("denied ")))
 	}
 	if more := len(denials) - mostDenials; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more: rlp runs show %s", more, Short(r.RunID)))
+		lines = append(lines, fmt.Sprintf("and %d more: rlp runs show %s%s", more, Short(r.RunID), a.Flags))
 	}
 	if len(denials) > 0 {
 		if nothing != "" {
 			lines = append(lines, nothing)
 		}
-		lines = append(lines, "why: "+Explain(path, r.RunID, &denials[0]))
+		lines = append(lines, "why: "+a.Explain(r.RunID, &denials[0]))
 	}
 	return lines
 }
 
 // NothingHeld says why a run held nothing, and what to do: a bare module asks for what
 // --allow names, and unasked says that this one was launched without.
-func NothingHeld(path string, unasked bool) string {
+func (a Asked) NothingHeld(unasked bool) string {
 	if unasked {
-		return "it was launched without --allow, so it holds nothing: rlp launch " + shell(path) + " --allow fs:read:PATH"
+		return "it was launched without --allow, so it holds nothing: rlp launch " + shell(a.Bundle) +
+			" --allow fs:read:PATH" + a.Flags
 	}
-	return "no layer left it anything: rlp caps diff " + shell(path)
+	return "no layer left it anything: rlp caps diff " + shell(a.Bundle) + a.Flags
 }
 
 // Took is how long a run took.
@@ -61,7 +62,7 @@ func Took(ms int64) string {
 
 // Show is a run and what it was denied, a line each, with the command that explains
 // the first of it.
-func Show(l *Line, denials []Denial, empty bool, path string, width int) []string {
+func Show(l *Line, denials []Denial, empty bool, a Asked, width int) []string {
 	lines := []string{
 		"run      " + printable.Line(l.RunID), "agent    " + printable.Line(l.Agent),
 		fmt.Sprintf("outcome  %s (exit %d)", printable.Line(l.Outcome), l.ExitCode),
@@ -74,14 +75,15 @@ func Show(l *Line, denials []Denial, empty bool, path string, width int) []strin
 		lines = append(lines, fmt.Sprintf("calls    %d allowed, %d denied", l.Allowed, l.Denied))
 	}
 	if empty {
-		lines = append(lines, "held     nothing: rlp caps diff "+shell(path)+"; a module without a bundle holds what --allow names")
+		lines = append(lines, "held     nothing: rlp caps diff "+shell(a.Bundle)+a.Flags+
+			"; a module without a bundle holds what --allow names")
 	}
 	for i := range denials {
 		lines = append(lines, "denied   "+denials[i].Text(width-len("denied   ")))
 	}
 	if len(denials) > 0 {
-		lines = append(lines, "why      "+Explain(path, l.RunID, &denials[0]))
-		if path == Unknown {
+		lines = append(lines, "why      "+a.Explain(l.RunID, &denials[0]))
+		if a.Bundle == Unknown {
 			lines = append(lines, "         BUNDLE is the folder or the file that was launched, which the log does not say")
 		}
 	}

@@ -25,8 +25,11 @@ func TestADenialFitsItsLine(t *testing.T) {
 		t.Errorf("End = %q, want %q", got, want)
 	}
 	d = Denial{Request: "fs:write:/a b/it's"}
-	if got, want := Explain("x", "0198d2c4-7f1e-7000-8000-6d0c3f0a1b2c", &d),
+	if got, want := (Asked{"x", FlagsOf("", "default")}).Explain("0198d2c4-7f1e-7000-8000-6d0c3f0a1b2c", &d),
 		`rlp caps explain x 'fs:write:/a b/it'\''s' --run 3f0a1b2c`; got != want {
 		t.Errorf("Explain = %s, want %s", got, want)
+	}
+	if got, want := FlagsOf("/a b", "acme"), " --home '/a b' --tenant acme"; got != want {
+		t.Errorf("FlagsOf = %s, want %s", got, want)
 	}
 }

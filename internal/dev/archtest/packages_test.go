@@ -182,6 +182,7 @@ var packages = map[string]drawing{
 		"caps":                    "which grant covers a call",
 		"launcher/auditlog":       "opens the log",
 		"launcher/compose":        "where the home is",
+		"internal/base/home":      "the tenant that no flag names",
 		"internal/base/printable": "what agents name is one line",
 		"internal/record/audit":   "records are what it counts",
 		"kb":                      "the log is a store's",
@@ -298,6 +299,7 @@ var packages = map[string]drawing{
 		"internal/serve/service":   "is its HTTP",
 		"kb":                       "filters of the log",
 		"launcher":                 "prints reports",
+		"launcher/runs":            "the command that explains a denial is said in one way",
 	}},
 	"internal/serve/console": {11, doors{
 		"internal/base/strictjson": "schemas of agents are a stranger's, and what forms bring",

@@ -15,6 +15,7 @@ import (
 
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/runs"
 )
 
 // A failure is an answer that says what was wrong and what to do.
@@ -156,8 +157,8 @@ func violations(v *service.ViolationError) *failure {
 	f.Text = "policy refuses the run and nothing of it was executed; each violation says why, with the capability and " +
 		"the layer where there is one, GET /capabilities shows what is left"
 	if i := slices.IndexFunc(v.Violations, func(v launcher.Violation) bool { return v.Capability != "" }); i >= 0 {
-		f.Text += ", and so does: rlp caps explain " + cmp.Or(v.Agent, "BUNDLE") + " " +
-			quoted(v.Violations[i].Capability) + " --run " + v.RunID
+		asked := runs.Asked{Bundle: cmp.Or(v.Agent, runs.Unknown), Flags: runs.FlagsOf("", v.Tenant)}
+		f.Text += ", and so does: " + asked.Explain(v.RunID, &runs.Denial{Request: v.Violations[i].Capability})
 		if v.Agent == "" {
 			f.Text += ", where BUNDLE is the one that was sent, as a folder or archive"
 		}
@@ -168,9 +169,6 @@ func violations(v *service.ViolationError) *failure {
 	}
 	return f
 }
-
-// quoted is a word of a shell: what a bundle asks for is its author's text.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // fail answers with an error, unless an answer was begun.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {

@@ -19,7 +19,7 @@ func TestOnlyACapabilityIsExplained(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]launcher.Violation{gone}, ""},
-		{[]launcher.Violation{gone, held}, "rlp caps explain BUNDLE 'kb:read:notes' --run 01a2"},
+		{[]launcher.Violation{gone, held}, "rlp caps explain BUNDLE kb:read:notes --run 01a2"},
 	} {
 		text := violations(&service.ViolationError{RunID: "01a2", Violations: c.list}).Text
 		if said := strings.Contains(text, "caps explain"); said != (c.want != "") || !strings.Contains(text, c.want) {
@@ -27,7 +27,11 @@ func TestOnlyACapabilityIsExplained(t *testing.T) {
 		}
 	}
 	named := &service.ViolationError{RunID: "01a2", Agent: "mailer", Violations: []launcher.Violation{held}}
-	if text := violations(named).Text; !strings.Contains(text, "rlp caps explain mailer 'kb:read:notes' --run 01a2") {
+	if text := violations(named).Text; !strings.Contains(text, "rlp caps explain mailer kb:read:notes --run 01a2") {
+		t.Error(text)
+	}
+	named.Tenant = "acme"
+	if text := violations(named).Text; !strings.Contains(text, " --run 01a2 --tenant acme") {
 		t.Error(text)
 	}
 }

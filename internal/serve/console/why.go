@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/runs"
 )
 
 // shownWhy is the page that explains a decision.
@@ -105,8 +106,9 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	}
 	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
 	if err != nil {
-		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: rlp " +
-			"caps explain BUNDLE --run " + id
+		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: " +
+			runs.Asked{Bundle: runs.Unknown, Flags: runs.FlagsOf("", caller.Tenant)}.Explain(id, &runs.Denial{Request: d.Request}) +
+			", where BUNDLE is the folder or archive that was launched"
 		return d, nil
 	}
 	if d.E, err = c.Host.Explain(r.Context(), caller, b.Name, ask.Query{

@@ -283,7 +283,7 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, h.unrecorded(ctx, who, report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
 		return nil, h.tell(who, c).refused(&service.ViolationError{
-			RunID: report.RunID, TraceID: report.TraceID, Agent: q.Agent,
+			RunID: report.RunID, TraceID: report.TraceID, Agent: q.Agent, Tenant: who.Tenant,
 			Violations: report.Violations, ByDoor: byDoor(c, report.Violations),
 			Warnings: c.Origin.Notes,
 		})

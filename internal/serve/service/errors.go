@@ -67,6 +67,7 @@ func (e FieldErrors) Error() string {
 type ViolationError struct {
 	RunID, TraceID string
 	Agent          string // the installed one that was asked for; "": the request brought its bundle
+	Tenant         string // whose run it was
 	Violations     []launcher.Violation
 	// ByDoor says that the grant which requests start from took some of it.
 	ByDoor bool
