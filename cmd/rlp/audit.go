@@ -55,7 +55,7 @@ func (a *app) auditListCommand() *cobra.Command {
 			}
 			return a.withStore(c.Context(), f, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 				if tree {
-					return a.printRecords(auditlog.Tree(ctx, s, filter))
+					return a.printRecords(auditlog.Tree(ctx, s, filter), filter)
 				}
 				return a.printFound(ctx, s, filter)
 			})
@@ -134,7 +134,7 @@ func (a *app) withStore(
 // that the log's tree is made of.
 func (a *app) printFound(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 	if !a.json {
-		return a.printRecords(runs.Records(ctx, s, filter))
+		return a.printRecords(runs.Records(ctx, s, filter), filter)
 	}
 	out := bufio.NewWriterSize(a.stdout, 64<<10)
 	for line, err := range s.Lines(ctx, filter) {
@@ -155,12 +155,28 @@ func (a *app) printFound(ctx context.Context, s *kb.Store, filter kb.Filter) err
 	return nil
 }
 
-// printRecords prints records: on a terminal through a pager, in lines of a page.
-func (a *app) printRecords(records iter.Seq2[audit.Record, error]) error {
-	if a.json || !isTerminal(a.stdout) {
-		return a.printEach(records)
+// printRecords prints the records that a filter asked for: on a terminal through a
+// pager, in lines of a page.
+func (a *app) printRecords(records iter.Seq2[audit.Record, error], of kb.Filter) (err error) {
+	n := 0
+	all := func(yield func(audit.Record, error) bool) {
+		for r, err := range records {
+			if n++; !yield(r, err) {
+				return
+			}
+		}
 	}
-	return paged(a, func() error { return a.printEach(records) })
+	if a.json || !isTerminal(a.stdout) {
+		err = a.printEach(all)
+	} else {
+		err = paged(a, func() error { return a.printEach(all) })
+	}
+	text := "no records yet"
+	if of != (kb.Filter{}) {
+		text = "no records match; rlp audit list without flags prints all"
+	}
+	none(a, n, text)
+	return err
 }
 
 func (a *app) printEach(records iter.Seq2[audit.Record, error]) error {

@@ -165,6 +165,7 @@ func (a *app) kbSearchCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(list)
 			}
+			none(a, len(list), "nothing in "+printable(args[0])+" suits "+printable(args[1]))
 			for _, h := range list {
 				fmt.Fprintf(a.stdout, "%6.2f  %s\n        %s\n", h.Score, printable(h.Key), printable(h.Snippet))
 			}

@@ -56,9 +56,7 @@ func (a *app) mcpList() error {
 	if a.json {
 		return a.printJSON(lines)
 	}
-	if len(lines) == 0 && !a.quiet {
-		fmt.Fprintf(a.stdout, "no servers: write [mcp.servers.<name>] in %s\n", h.Config())
-	}
+	none(a, len(lines), "no servers: write [mcp.servers.<name>] in "+printable(h.Config()))
 	for _, l := range lines {
 		way := l.URL + strings.Join(l.Command, " ") // it has one of the two, or is wrapped
 		fmt.Fprintf(a.stdout, "%-16s %-14s %s\n", l.Name, l.State, printable(way))

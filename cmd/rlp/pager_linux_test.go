@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/kb"
 )
 
 // On a terminal records are shown by a pager, in lines of a page.
@@ -36,7 +37,7 @@ func TestRecordsOnATerminalFitAPage(t *testing.T) {
 			}
 		}
 	}
-	if err := a.printRecords(records); err != nil {
+	if err := a.printRecords(records, kb.Filter{}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(shown)

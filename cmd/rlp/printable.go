@@ -29,11 +29,13 @@ func fitted(w io.Writer, text string) string {
 	return shown.Fold(text, columns, "     ")
 }
 
-// none says to a person that a list has nothing in it, which prints no line.
-func none(a *app, n int, text string) {
+// none reports whether a list has nothing in it, and says so to a person: it prints no
+// line.
+func none(a *app, n int, text string) bool {
 	if n == 0 && !a.json && !a.quiet {
 		a.say(text)
 	}
+	return n == 0
 }
 
 // counted is a number and what it counts.

@@ -86,10 +86,7 @@ func (a *app) tokenList() error {
 	if a.json {
 		return a.printJSON(map[string]any{"tokens": rows})
 	}
-	if len(rows) == 0 {
-		if !a.quiet {
-			a.say("there are no tokens; rlp token new makes one")
-		}
+	if none(a, len(rows), "there are no tokens; rlp token new makes one") {
 		return nil
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)

@@ -28,7 +28,7 @@ func (f *Filter) Match(r *audit.Record) bool {
 		return true
 	case r.Decision == nil:
 		return false
-	case f.Decision != "" && (f.Decision == "deny") != r.Decision.Deny:
+	case f.Decision != "" && (f.Decision == "deny") != r.Decision.Deny, f.Asked && !r.Decision.Asked():
 		return false
 	}
 	return f.Cap == "" || r.Decision.Cap == f.Cap ||
@@ -49,8 +49,18 @@ type Filter struct {
 	// Page is about how many bytes of records are read at a time, and held until they
 	// are used: little for who may use them slowly; 0: half a MiB.
 	Page int `cbor:"9,keyasint,omitempty"`
+	// Asked leaves out decisions on what the agent did not ask for: what its launch
+	// recorded, and what its language's own start was denied.
+	Asked bool `cbor:"10,keyasint,omitempty"`
 	// Search bounds how long is looked for records; nil: the answer is whole.
 	Search *Search `cbor:"-"`
+}
+
+// OfAgents is f as people ask it: denials are those of what agents asked for, unless
+// it is about what launches record.
+func (f Filter) OfAgents() Filter {
+	f.Asked = f.Decision == "deny" && !audit.IsOfLaunch(f.Cap+".")
+	return f
 }
 
 // A Search is told, between the steps of an answer, up to which Seq was looked, and

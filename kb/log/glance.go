@@ -12,7 +12,7 @@ func (f *Filter) glance(g *audit.Glance) bool {
 		return false
 	case !f.decisionsOnly():
 		return true
-	case !g.Decided, f.Decision != "" && (f.Decision == "deny") != g.Deny:
+	case !g.Decided, f.Decision != "" && (f.Decision == "deny") != g.Deny, f.Asked && !g.Asked():
 		return false
 	}
 	return f.Cap == "" || string(g.Cap) == f.Cap ||

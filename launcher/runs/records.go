@@ -11,34 +11,10 @@ import (
 	"runloop.dev/rlp/kb"
 )
 
-// Records are the records that f asks for, as a person is told them: of denials, what a
-// language's own start was denied is left out, for it counts nowhere.
+// Records are the records that f asks for, as a person is told them: denials are those
+// of what agents asked for, unless f names another capability of the log.
 func Records(ctx context.Context, s *kb.Store, f kb.Filter) iter.Seq2[audit.Record, error] {
-	if f.Decision != "deny" {
-		return s.Audit(ctx, f)
-	}
-	last := f.Limit
-	f.Limit = 0
-	return func(yield func(audit.Record, error) bool) {
-		var kept []audit.Record // the last ones, where only they are asked for
-		for r, err := range s.Audit(ctx, f) {
-			switch {
-			case err != nil:
-				yield(r, err)
-				return
-			case r.Decision.AtStart():
-			case last > 0:
-				kept = append(kept[max(0, len(kept)+1-last):], r)
-			case !yield(r, nil):
-				return
-			}
-		}
-		for _, r := range kept {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
+	return s.Audit(ctx, f.OfAgents())
 }
 
 // RecordLine is a record in one line: whole, or in so many characters where width
@@ -57,6 +33,8 @@ func RecordLine(r *audit.Record, width int, red bool) string {
 	switch {
 	case d.AtStart():
 		word = "start"
+	case d.OfLaunch():
+		word = "note "
 	case d.Deny && red:
 		word = "\x1b[31mdeny \x1b[0m"
 	case d.Deny:

@@ -24,6 +24,9 @@ type Glance struct {
 // AtStart is [DecisionRecord.AtStart].
 func (g *Glance) AtStart() bool { return atStart(g.Deny, g.Severity, g.Cap) }
 
+// Asked is [DecisionRecord.Asked].
+func (g *Glance) Asked() bool { return !g.AtStart() && !IsOfLaunch(g.Cap) }
+
 var errGlance = errors.New("reading an audit record: it is not in the form that records are stored in")
 
 // Read looks at the stored form of a record, as [Codec.Encode] makes it. What

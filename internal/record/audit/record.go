@@ -128,7 +128,12 @@ func atStart[S string | []byte](deny bool, severity Severity, capability S) bool
 // OfLaunch reports whether the launch itself recorded it: caps.empty, which says that
 // nothing was left to the agent, or caps.extra, which a layer allows and the agent's
 // policy does not ask for. The agent asked for neither, and they count nowhere.
-func (d *DecisionRecord) OfLaunch() bool { return strings.HasPrefix(d.Cap, "caps.") }
+func (d *DecisionRecord) OfLaunch() bool { return IsOfLaunch(d.Cap) }
+
+// IsOfLaunch reports whether launches record decisions on a capability.
+func IsOfLaunch[S string | []byte](capability S) bool {
+	return strings.HasPrefix(string(capability), "caps.")
+}
 
 // Asked reports whether the agent asked, and was answered.
 func (d *DecisionRecord) Asked() bool { return !d.AtStart() && !d.OfLaunch() }

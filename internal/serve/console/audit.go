@@ -102,7 +102,7 @@ func newer(ctx context.Context, log service.Log, f kb.Filter, before uint64) (in
 	}
 	f.After, f.Limit = before-1, auditReach
 	n := 0
-	for _, err := range log.Lines(ctx, f) {
+	for _, err := range log.Lines(ctx, f.OfAgents()) {
 		if err != nil {
 			return 0, err
 		}
@@ -114,7 +114,7 @@ func newer(ctx context.Context, log service.Log, f kb.Filter, before uint64) (in
 // read fills the rows, the newest first, after so many that are newer.
 func (s *auditSearch) read(ctx context.Context, log service.Log, f kb.Filter, skip int) error {
 	f.Limit = skip + auditRows
-	for rec, err := range log.Audit(ctx, f) {
+	for rec, err := range log.Audit(ctx, f.OfAgents()) {
 		if err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ func (d *shownRun) read(ctx context.Context, log service.Log, after uint64) (boo
 		from: d.Began, span: max(d.Took, 1), grants: runs.Grants(d.Effective), run: d.ID, index: map[string]int{},
 	}
 	n := 0
-	for rec, err := range log.Audit(ctx, f) {
+	for rec, err := range log.Audit(ctx, f.OfAgents()) {
 		if err != nil {
 			return false, err
 		}

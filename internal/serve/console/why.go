@@ -106,8 +106,9 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	}
 	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
 	if err != nil {
+		asked := runs.Asked{Bundle: runs.Unknown, Flags: runs.FlagsOf("", caller.Tenant)}
 		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: " +
-			runs.Asked{Bundle: runs.Unknown, Flags: runs.FlagsOf("", caller.Tenant)}.Explain(id, &runs.Denial{Request: d.Request}) +
+			asked.Explain(id, &runs.Denial{Request: d.Request}) +
 			", where BUNDLE is the folder or archive that was launched"
 		return d, nil
 	}

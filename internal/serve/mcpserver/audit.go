@@ -98,10 +98,10 @@ func (ss *session) readAudit(ctx context.Context, c *service.Caller, p []byte) (
 		return nil, err
 	}
 	list := []recordLine{}
-	for r, err := range log.Audit(ctx, kb.Filter{
-		Run: a.RunID, Agent: a.Agent, Cap: a.Capability, Decision: a.Decision,
-		After: a.After, Limit: a.Limit,
-	}) {
+	f := kb.Filter{
+		Run: a.RunID, Agent: a.Agent, Cap: a.Capability, Decision: a.Decision, After: a.After, Limit: a.Limit,
+	}
+	for r, err := range log.Audit(ctx, f.OfAgents()) {
 		if err != nil {
 			return nil, err
 		}
