@@ -658,6 +658,8 @@ var testDoors = map[string]doors{
 		"internal/effect/egress": "the same, with servers of the test outside",
 		"internal/record/audit":  "the same, with a log in memory",
 		"internal/engine/guest":  "a guest asks what a program asks",
+		"internal/base/ident":    "the secrets of a tenant",
+		"secrets":                "values are those that runs have",
 		"launcher/run":           "both are runs",
 	},
 	"kb/source": {"internal/base/strictjson/jsontest": "what no reader takes"},

@@ -29,6 +29,9 @@ var (
 // it after us.
 const interceptPort = 1
 
+// queryPort is where queries for names are answered, and every other datagram ends.
+const queryPort = 53
+
 // An UnsupportedError says what of the kernel the network needs and has not got.
 type UnsupportedError struct {
 	Need, Remedy string

@@ -61,8 +61,11 @@ type way struct {
 	kind     string // of chain
 	hook     uint32
 	priority int32
-	// leads are the expressions that lead a packet of f to interceptPort.
-	leads func(f *family) [][]byte
+	// leads are the expressions that lead a packet of f to a port.
+	leads func(f *family, to uint16) [][]byte
+	// datagrams says that those are led as well, to where queries are, so that what
+	// goes nowhere is known.
+	datagrams bool
 }
 
 // The attributes of the expression tproxy, which x/sys has no names for.
@@ -83,10 +86,10 @@ const (
 func transparent() way {
 	return way{
 		name: "tproxy", modules: "nf_tables and nft_tproxy", kind: "filter",
-		hook: unix.NF_INET_PRE_ROUTING, priority: priorityMangle,
-		leads: func(f *family) [][]byte {
+		hook: unix.NF_INET_PRE_ROUTING, priority: priorityMangle, datagrams: true,
+		leads: func(f *family, to uint16) [][]byte {
 			return [][]byte{
-				port(unix.NFT_REG_2),
+				port(unix.NFT_REG_2, to),
 				expression("tproxy", number(nftaTproxyFamily, uint32(f.proto)), number(nftaTproxyRegPort, unix.NFT_REG_2)),
 			}
 		},
@@ -99,9 +102,9 @@ func redirected() way {
 	return way{
 		name: "redirect", modules: "nf_tables, nft_chain_nat and nft_redir", kind: "nat",
 		hook: unix.NF_INET_LOCAL_OUT, priority: priorityDstnat,
-		leads: func(*family) [][]byte {
+		leads: func(_ *family, to uint16) [][]byte {
 			return [][]byte{
-				port(unix.NFT_REG_2),
+				port(unix.NFT_REG_2, to),
 				expression("redir", number(unix.NFTA_REDIR_REG_PROTO_MIN, unix.NFT_REG_2)),
 			}
 		},
@@ -113,8 +116,8 @@ const (
 	chainName = "connections"
 )
 
-// rules are the table, the chain and one rule a family, as one transaction: each
-// TCP packet to an address that is neither loopback's nor the own one.
+// rules are the table, the chain and the rules of each family, as one transaction:
+// each packet of a protocol to an address that is neither loopback's nor the own one.
 func (w way) rules(list []family) []message {
 	priority := binary.BigEndian.AppendUint32(nil, uint32(w.priority))
 	messages := []message{
@@ -126,24 +129,30 @@ func (w way) rules(list []family) []message {
 				attribute(unix.NFTA_HOOK_PRIORITY, priority)),
 			text(unix.NFTA_CHAIN_TYPE, w.kind)),
 	}
-	for i := range list {
+	rule := func(f *family, protocol byte, to uint16) {
 		messages = append(messages, nft(unix.NFT_MSG_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK,
 			text(unix.NFTA_RULE_TABLE, tableName), text(unix.NFTA_RULE_CHAIN, chainName),
-			nested(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(list[i].foreign(), w.leads(&list[i]))...)))
+			nested(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(f.foreign(protocol), w.leads(f, to))...)))
+	}
+	for i := range list {
+		rule(&list[i], unix.IPPROTO_TCP, interceptPort)
+		if w.datagrams {
+			rule(&list[i], unix.IPPROTO_UDP, queryPort)
+		}
 	}
 	return append(messages, message{unix.NFNL_MSG_BATCH_END, 0, head(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)})
 }
 
-// foreign are the expressions that a TCP packet of f to neither loopback nor the
-// own address meets.
-func (f *family) foreign() [][]byte {
+// foreign are the expressions that a packet of f, of a protocol, to neither loopback
+// nor the own address meets.
+func (f *family) foreign(protocol byte) [][]byte {
 	mask := make([]byte, len(f.own))
 	for i := range f.bits {
 		mask[i/8] |= 0x80 >> (i % 8)
 	}
 	size := uint32(len(f.own))
 	return [][]byte{
-		meta(unix.NFT_META_L4PROTO), compare(unix.NFT_CMP_EQ, []byte{unix.IPPROTO_TCP}),
+		meta(unix.NFT_META_L4PROTO), compare(unix.NFT_CMP_EQ, []byte{protocol}),
 		meta(unix.NFT_META_NFPROTO), compare(unix.NFT_CMP_EQ, []byte{f.proto}),
 		expression("payload", number(unix.NFTA_PAYLOAD_DREG, unix.NFT_REG_1),
 			number(unix.NFTA_PAYLOAD_BASE, unix.NFT_PAYLOAD_NETWORK_HEADER),
@@ -186,8 +195,8 @@ func compare(op uint32, value []byte) []byte {
 		data(unix.NFTA_CMP_DATA, value))
 }
 
-// port loads the port of the socket that connections are led to.
-func port(register uint32) []byte {
+// port loads the port of the socket that packets are led to.
+func port(register uint32, to uint16) []byte {
 	return expression("immediate", number(unix.NFTA_IMMEDIATE_DREG, register),
-		data(unix.NFTA_IMMEDIATE_DATA, binary.BigEndian.AppendUint16(nil, interceptPort)))
+		data(unix.NFTA_IMMEDIATE_DATA, binary.BigEndian.AppendUint16(nil, to)))
 }

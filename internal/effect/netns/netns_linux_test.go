@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -145,7 +146,8 @@ func echo(c *net.UDPConn) {
 		if err != nil {
 			return
 		}
-		_, _, _ = c.WriteMsgUDPAddrPort(b[:n], oob[:m], from)
+		_, back := netns.Sent(oob[:m])
+		_, _, _ = c.WriteMsgUDPAddrPort(b[:n], back, from)
 	}
 }
 
@@ -186,7 +188,7 @@ func TestEverythingEndsAtTheSockets(t *testing.T) {
 			"tcp=93.184.215.14:443", "tcp=[2606:2800:21f:cb07::1]:80", "tcp=169.254.169.254:80", "tcp=255.1.2.3:9",
 			"tcp=127.0.0.1:7777", "tcp=[::1]:7777", "tcp=198.18.0.2:53", "udp=198.18.0.2:53", "udp=8.8.8.8:53",
 			"udp=[2001:4860:4860::8888]:53", "udp=127.0.0.53:53",
-			"tcp="+outside.Addr().String(), "udp=8.8.8.8:443", "listen=127.0.0.1:0", "listen=0.0.0.0:0", "listen=[::1]:0",
+			"tcp="+outside.Addr().String(), "udp=127.0.0.1:443", "listen=127.0.0.1:0", "listen=0.0.0.0:0", "listen=[::1]:0",
 			"raw", "packet", "remake")
 		if p.Sockets.Redirected != c.Plan.Redirect {
 			t.Errorf("redirected %v", p.Sockets.Redirected)
@@ -204,7 +206,7 @@ func TestEverythingEndsAtTheSockets(t *testing.T) {
 			"tcp=198.18.0.2:53 198.18.0.2:53\n" +
 			"udp=198.18.0.2:53 hello\n" + "udp=8.8.8.8:53 hello\n" + "udp=[2001:4860:4860::8888]:53 hello\n" +
 			"udp=127.0.0.53:53 hello\n" +
-			"tcp=" + outside.Addr().String() + " " + refused + "udp=8.8.8.8:443 " + refused +
+			"tcp=" + outside.Addr().String() + " " + refused + "udp=127.0.0.1:443 " + refused +
 			"listen=127.0.0.1:0 own\n" + "listen=0.0.0.0:0 own\n" + "listen=[::1]:0 own\n" +
 			"raw no: operation not permitted\n" + "packet no: operation not permitted\n" +
 			"remake no: operation not permitted\n"
@@ -278,4 +280,66 @@ func TestAddresses(t *testing.T) {
 	if !netns.Pool6.Contains(netns.Own6) || bytes.Equal(netns.Own6.AsSlice(), netns.Pool6.Addr().AsSlice()) {
 		t.Errorf("%s is not in %s", netns.Own6, netns.Pool6)
 	}
+}
+
+// A signal that comes while the sockets are waited for is no end of it, as where the
+// waiting is bounded and the kernel does not go on by itself.
+func TestReceiveGoesOnAfterASignal(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = unix.Close(pair[0]), unix.Close(pair[1]) }()
+	if err := unix.SetsockoptTimeval(pair[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 30}); err != nil {
+		t.Fatal(err)
+	}
+	thread, done := make(chan int, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		thread <- unix.Gettid()
+		s, err := netns.Receive(pair[0])
+		if err == nil {
+			s.Close()
+		}
+		done <- err
+	}()
+	id := <-thread
+	waits := fmt.Sprint(unix.SYS_RECVMSG, " ")
+	for range 3 {
+		for at := ""; !strings.HasPrefix(at, waits); {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/syscall", id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = string(b)
+			select {
+			case err := <-done:
+				t.Fatal(err)
+			default:
+				runtime.Gosched()
+			}
+		}
+		if err := unix.Tgkill(unix.Getpid(), id, unix.SIGURG); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream, query := socket(t, unix.SOCK_STREAM), socket(t, unix.SOCK_DGRAM)
+	s := &netns.Sockets{Streams: []*os.File{stream}, Queries: []*os.File{query}}
+	if err := s.Send(pair[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func socket(t *testing.T, kind int) *os.File {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "socket")
+	t.Cleanup(func() { _ = f.Close() })
+	return f
 }

@@ -16,8 +16,9 @@ type Sockets struct {
 	Redirected bool
 	// Streams are listening TCP sockets, for every connection that a program makes.
 	Streams []*os.File
-	// Queries are UDP sockets, for queries to port 53 of any address. The address
-	// that was asked comes with each, and must be given back with the answer.
+	// Queries are UDP sockets, for queries to port 53 of any address, and unless
+	// Redirected for datagrams to any other port as well. Where one was sent to comes
+	// with it: the address, which must be given back with the answer, and the port.
 	Queries []*os.File
 	// IPv6 says that the namespace has it.
 	IPv6 bool
@@ -34,7 +35,7 @@ func (s *Sockets) listen(list []family, ports []uint16) error {
 		if err := s.stream(f, everywhere(interceptPort)); err != nil {
 			return fmt.Errorf("listening for connections: %w", err)
 		}
-		if err := s.query(f, everywhere(53)); err != nil {
+		if err := s.query(f, everywhere(queryPort)); err != nil {
 			return fmt.Errorf("listening for queries: %w", err)
 		}
 		for _, p := range ports {
@@ -89,6 +90,9 @@ func (s *Sockets) query(f *family, at unix.Sockaddr) error {
 	}
 	s.Queries = append(s.Queries, os.NewFile(uintptr(fd), "queries"))
 	if err := f.set(fd, unix.IP_PKTINFO, unix.IPV6_RECVPKTINFO); err != nil {
+		return err
+	}
+	if err := f.set(fd, unix.IP_RECVORIGDSTADDR, unix.IPV6_RECVORIGDSTADDR); err != nil {
 		return err
 	}
 	if err := f.set(fd, unix.IP_TRANSPARENT, unix.IPV6_TRANSPARENT); err != nil { // answers come from where was asked
@@ -170,6 +174,9 @@ func (s *Sockets) Send(fd int) error {
 func Receive(fd int) (*Sockets, error) {
 	b, oob := make([]byte, messageSize+1), make([]byte, unix.CmsgSpace(4*mostSockets))
 	n, m, flags, _, err := unix.Recvmsg(fd, b, oob, unix.MSG_CMSG_CLOEXEC)
+	for err == unix.EINTR {
+		n, m, flags, _, err = unix.Recvmsg(fd, b, oob, unix.MSG_CMSG_CLOEXEC)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("receiving the sockets of a network: %w", err)
 	}

@@ -91,7 +91,7 @@ func FuzzAnswers(f *testing.F) {
 func lacking(name string) way {
 	w := transparent()
 	w.name, w.modules = name, "the module "+name
-	w.leads = func(*family) [][]byte { return [][]byte{expression(name)} }
+	w.leads = func(*family, uint16) [][]byte { return [][]byte{expression(name)} }
 	return w
 }
 

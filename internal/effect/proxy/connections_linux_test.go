@@ -44,6 +44,8 @@ func (w *world) steps(c netnstest.Config, list []step) {
 
 // A TLS connection is for the name that was judged, or it ends, unless bytes are
 // granted there.
+//
+//rlp:holds N5
 func TestTLSIsForTheJudgedName(t *testing.T) {
 	cert, _ := authority(t)
 	who(t, func(t *testing.T, c netnstest.Config) {
@@ -86,6 +88,8 @@ func TestTLSIsForTheJudgedName(t *testing.T) {
 }
 
 // Each request of a connection is judged by its host and method.
+//
+//rlp:holds N5
 func TestRequestsAreJudgedOneByOne(t *testing.T) {
 	who(t, func(t *testing.T, c netnstest.Config) {
 		w := newWorld(t, map[string]proxy.Ways{"api.test:80": proxy.HTTP, "api.test:8080": proxy.HTTP})
@@ -258,5 +262,22 @@ func TestWhatWasSaidArrives(t *testing.T) {
 	s.Close(patience)
 	if got := <-heard; got != "hello" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Datagrams go nowhere, and the first to each place is told of.
+func TestDatagrams(t *testing.T) {
+	for _, user := range []bool{false, true} {
+		w := newWorld(t, map[string]proxy.Ways{"api.test:443": proxy.TLS})
+		out := w.run(netnstest.Config{User: user}, "bash", "-c", `for i in 1 2 3; do
+for to in 8.8.8.8/443 api.test/443 2001:db8::1/9 198.18.9.9/1; do echo x >/dev/udp/$to; done; done`)
+		const no = " 2 UDP has no way out"
+		want := []string{"refused udp://8.8.8.8:443" + no, "refused udp://[2001:db8::1]:9" + no, "refused udp://api.test:443" + no}
+		if said := w.policy.said(); !slices.Equal(said, want) || out != "" {
+			t.Errorf("%q: %s", said, out)
+		}
+		if len(w.dialled)+len(w.lookups) != 0 {
+			t.Errorf("connected to %q", w.dialled)
+		}
 	}
 }

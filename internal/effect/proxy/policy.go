@@ -12,9 +12,10 @@ type Ways uint8
 
 // The ways. A place that may be spoken to by bytes is not looked into.
 const (
-	TLS   Ways = 1 << iota // https, whose server name is the place's
-	HTTP                   // plain HTTP/1, judged request by request
-	Bytes                  // any protocol over TCP
+	TLS       Ways = 1 << iota // https, whose server name is the place's
+	HTTP                       // plain HTTP/1, judged request by request
+	Bytes                      // any protocol over TCP
+	Datagrams                  // UDP, which has no way out
 )
 
 // A Target is what a program asks for: a connection, or a request of plain HTTP.
@@ -31,6 +32,8 @@ func (t Target) String() string {
 		return "https://" + t.Host
 	case HTTP:
 		return "http://" + t.Host
+	case Datagrams:
+		return "udp://" + t.Host
 	}
 	return "tcp://" + t.Host
 }
@@ -42,7 +45,7 @@ type Refusal uint8
 const (
 	ServerName Refusal = iota // TLS or a request for another name than the one judged, or for none
 	Address                   // the name leads to an address that is not reached
-	Protocol                  // a switch of protocols, CONNECT, HTTP/2 without TLS
+	Protocol                  // a switch of protocols, CONNECT, HTTP/2 without TLS, UDP
 	Service                   // a name of rlp's own, otherwise than in plain HTTP at port 80
 )
 

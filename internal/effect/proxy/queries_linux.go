@@ -4,11 +4,14 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/effect/netns"
 )
 
 // Bounds of queries.
@@ -18,9 +21,9 @@ const (
 	keepAnswer  = 60  // seconds
 )
 
-// datagrams answers queries until c is closed.
+// datagrams answers queries until c is closed. Every other datagram ends here.
 func (s *Server) datagrams(c *net.UDPConn) {
-	b, oob := make([]byte, queryBytes), make([]byte, 128)
+	b, oob := make([]byte, queryBytes), make([]byte, 256)
 	for {
 		n, m, _, from, err := c.ReadMsgUDPAddrPort(b, oob)
 		if err != nil {
@@ -29,10 +32,30 @@ func (s *Server) datagrams(c *net.UDPConn) {
 			}
 			continue // such as a program that closed its socket before the answer
 		}
+		to, asked := netns.Sent(oob[:m])
+		if to.Port() != 53 {
+			s.stray(to)
+			continue
+		}
 		if answer := s.answer(b[:n]); answer != nil {
 			// What came with the query says which address was asked, and goes back with the answer.
-			_, _, _ = c.WriteMsgUDPAddrPort(answer, oob[:m], from)
+			_, _, _ = c.WriteMsgUDPAddrPort(answer, asked, from)
 		}
+	}
+}
+
+// stray has a datagram recorded that goes nowhere, the first one to a place, as long as
+// there are few.
+func (s *Server) stray(to netip.AddrPort) {
+	t := Target{Way: Datagrams, Host: to.String()}
+	if name, ours := s.names.name(to.Addr()); ours {
+		if name == "" {
+			return
+		}
+		t.Host = name + ":" + strconv.Itoa(int(to.Port()))
+	}
+	if s.names.isNew(t.String()) {
+		s.cfg.Policy.Refuse(t, Protocol, "UDP has no way out")
 	}
 }
 
