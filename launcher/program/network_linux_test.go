@@ -94,6 +94,12 @@ func newWorld(t *testing.T, base, server string) *world {
 // run runs a script in the lane ns, in the world's network.
 func (w *world) run(t *testing.T, script string) string {
 	t.Helper()
+	return w.runIn(t, newLane(t), script)
+}
+
+// newLane is a lane of the kind ns.
+func newLane(t *testing.T) lane.Lane {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +115,13 @@ func (w *world) run(t *testing.T, script string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// runIn is run in a lane that there is.
+func (w *world) runIn(t *testing.T, l lane.Lane, script string) string {
+	t.Helper()
 	sh, err := lane.Resolve("/bin/sh")
 	if err != nil {
 		t.Fatal(err)
