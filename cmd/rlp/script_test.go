@@ -28,12 +28,12 @@ func TestMain(m *testing.M) {
 		os.Exit(lane.Confined())
 	}
 	if len(os.Args) > 1 && os.Args[1] == probe.Name { // by /proc/self/exe
-		os.Exit(probe.Main(os.Args[2:], os.Stdout))
+		syscall.Exit(probe.Main(os.Args[2:], os.Stdout)) // in os.Exit the race detector waits a second
 	}
 	testscript.Main(tests{m}, map[string]func(){
 		"rlp":     func() { os.Exit(Main()) },
 		"nousers": noUsers,
-		"mcptool": func() { os.Exit(mcptest.Main(os.Args[1])) },
+		"mcptool": func() { syscall.Exit(mcptest.Main(os.Args[1])) },
 		"tamper": func() {
 			if err := tamper(os.Args[1:]); err != nil {
 				fmt.Fprintln(os.Stderr, err)

@@ -72,7 +72,7 @@ func TestProgramsDoNotChangeHowOthersRun(t *testing.T) {
 				t.Errorf("control: %s of %s: %v, %s", what, at, err, out)
 			}
 			r := mustRun(t, n, &Command{
-				Program: self(t), Argv: append([]string{"lane.test"}, args...), Env: atOnce, Timeout: time.Minute,
+				Program: self(t), Argv: append([]string{"lane.test"}, args...), Timeout: time.Minute,
 				MaxOutput: 1 << 10,
 			})
 			if !strings.HasPrefix(string(r.Stdout.Data), want) {

@@ -260,9 +260,6 @@ func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, [
 // checkTime is how long a try of a lane may take.
 const checkTime = 10 * time.Second
 
-// confinedEnv makes a confined rlp a small process.
-func confinedEnv() []string { return []string{"GOGC=off", "GOMAXPROCS=1"} }
-
 // mapped is the one user and group that there is in a user namespace: ours,
 // under a number that is nobody's.
 func mapped(id int) []syscall.SysProcIDMap {

@@ -123,6 +123,9 @@ func self(t testing.TB, dir string) string {
 func command(own string, args, env []string, out io.Writer, extra *os.File) *exec.Cmd {
 	c := exec.Command(own, args...)
 	c.Env = append(environment[:], env...)
+	if race, is := syscall.Getenv("GORACE"); is { // how long the race detector keeps a program that has ended
+		c.Env = append(c.Env, "GORACE="+race)
+	}
 	c.Stdout, c.Stderr, c.ExtraFiles = out, out, []*os.File{extra}
 	c.Dir = "/"
 	return c
