@@ -15,11 +15,15 @@ import (
 func TestNamesAreSeenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	const name = "a\u200bb\u200e\u061c\U000e0041\u00ad\u202e\x1b[2J\u3164z"
-	wasm, err := os.ReadFile(buildProbe(t))
+	probe := buildProbe(t)
+	wasm, err := os.ReadFile(probe)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h, bundle, out := t.TempDir(), t.TempDir(), t.TempDir()
+	if err := copyCache(filepath.Join(h, ".runloop"), compiledProbe(t, probe)); err != nil {
+		t.Fatal(err)
+	}
 	write := func(path, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -36,6 +36,6 @@ func self(t *testing.T, home string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(path)
 	cmd.Args = append([]string{"rlp"}, args...)
-	cmd.Env = []string{"HOME=" + home, "RLP_SECRET_x=hidden"}
+	cmd.Env = []string{"HOME=" + home, "RLP_SECRET_x=hidden", "GORACE=" + os.Getenv("GORACE")}
 	return cmd
 }

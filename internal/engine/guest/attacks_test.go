@@ -102,7 +102,9 @@ func TestAttacks(t *testing.T) {
 				return
 			}
 			defer mod.Close()
-			end := mod.Run(t.Context(), guest.RunConfig{Wall: wallOf(a.Ends&hostiletest.Timeout != 0)})
+			end := mod.Run(t.Context(), guest.RunConfig{
+				Wall: wallOf(a.Ends&hostiletest.Timeout != 0), Grace: 15 * time.Second, // on a machine that is busy
+			})
 			if a.Ends&endsOf[end.Kind] == 0 || end.Abandoned || end.PeakMemory > 64<<20 {
 				t.Errorf("%s: %+v", a.What, end)
 			}
