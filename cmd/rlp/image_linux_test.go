@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/program"
 )
 
 // An engine is podman with storage of its own, so that a test leaves nothing.
@@ -53,12 +53,12 @@ func image(t *testing.T) (engine, bool) {
 	}
 	e := engine{podman, t.TempDir()}
 	release := t.TempDir()
-	rlp := program(t)
-	program, err := os.ReadFile(rlp)
+	rlp := builtProgram(t)
+	binary, err := os.ReadFile(rlp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	confine, err := os.ReadFile(filepath.Join(filepath.Dir(rlp), compose.ConfineFile))
+	confine, err := os.ReadFile(filepath.Join(filepath.Dir(rlp), program.ConfineFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func image(t *testing.T) (engine, bool) {
 		os.MkdirAll(filepath.Join(release, "bin"), 0o755), os.MkdirAll(filepath.Join(doc, "image/var/lib/rlp"), 0o755),
 		os.Mkdir(filepath.Join(doc, "image/tmp"), 0o755),
 		os.Chmod(filepath.Join(doc, "image/var/lib/rlp"), 0o700),
-		os.WriteFile(filepath.Join(release, "bin/rlp"), program, 0o755),
-		os.WriteFile(filepath.Join(release, "bin", compose.ConfineFile), confine, 0o755),
+		os.WriteFile(filepath.Join(release, "bin/rlp"), binary, 0o755),
+		os.WriteFile(filepath.Join(release, "bin", program.ConfineFile), confine, 0o755),
 		os.WriteFile(filepath.Join(doc, "Dockerfile"), file, 0o644),
 	); err != nil {
 		t.Fatal(err)

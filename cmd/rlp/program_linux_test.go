@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/program"
 )
 
-// program is bin/rlp as make builds it, with the program that confines beside it.
+// builtProgram is bin/rlp as make builds it, with the program that confines beside it.
 // Nobody writes to either.
-func program(t *testing.T) string {
+func builtProgram(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(forAll.programs.get(t, bothPrograms), "rlp")
 }
@@ -22,7 +22,7 @@ func program(t *testing.T) string {
 // bothPrograms builds them in a folder, as make does: what was compiled for it is not
 // compiled again.
 func bothPrograms(dir string) (string, error) {
-	for name, of := range map[string]string{"rlp": ".", compose.ConfineFile: "../../internal/effect/lane/confined"} {
+	for name, of := range map[string]string{"rlp": ".", program.ConfineFile: "../../internal/effect/lane/confined"} {
 		c := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(dir, name), of)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := c.CombinedOutput(); err != nil {
@@ -77,8 +77,8 @@ func smallBundle(t *testing.T, dir, policy string) {
 func TestProgramKeepsToItself(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
-	rlp, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, compose.ConfineFile)
-	data, err := os.ReadFile(program(t))
+	rlp, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, program.ConfineFile)
+	data, err := os.ReadFile(builtProgram(t))
 	if err == nil {
 		err = os.WriteFile(rlp, data, 0o755)
 	}
@@ -116,13 +116,13 @@ func TestProgramKeepsToItself(t *testing.T) {
 // both can have put it there; otherwise this program.
 func TestConfineProgram(t *testing.T) {
 	dir := t.TempDir()
-	self, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, compose.ConfineFile)
+	self, confine := filepath.Join(dir, "rlp"), filepath.Join(dir, program.ConfineFile)
 	for _, path := range []string{self, confine} {
 		if err := os.WriteFile(path, []byte("x"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !compose.OwnConfine(self) {
+	if !program.OwnConfine(self) {
 		t.Fatal("control: nothing is wrong with it")
 	}
 	away := func() error { return os.Rename(confine, confine+".away") }
@@ -144,7 +144,7 @@ func TestConfineProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if compose.OwnConfine(self) {
+		if program.OwnConfine(self) {
 			t.Error(c.what)
 		}
 	}
@@ -155,7 +155,7 @@ func TestConfineProgram(t *testing.T) {
 		-1)); err != nil {
 		t.Fatal(err)
 	}
-	if compose.OwnConfine(self) {
+	if program.OwnConfine(self) {
 		t.Error("another user's")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/program"
 )
 
 // reader reads what this invocation names, as it is when this is called.
@@ -52,7 +53,7 @@ func (a *app) programs() []string {
 	if err != nil {
 		return nil
 	}
-	list := []string{filepath.Join(filepath.Dir(self), compose.ConfineFile)}
+	list := []string{filepath.Join(filepath.Dir(self), program.ConfineFile)}
 	if _, err := os.Lstat(self); err == nil {
 		list = append(list, self)
 	}

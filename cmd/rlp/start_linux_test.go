@@ -20,7 +20,7 @@ const (
 
 func TestProgramStartsWithLittle(t *testing.T) {
 	t.Parallel()
-	order, allocs, bytes := initTrace(t, t.TempDir(), program(t))
+	order, allocs, bytes := initTrace(t, t.TempDir(), builtProgram(t))
 	if allocs > mostInitAllocs || bytes > mostInitBytes {
 		t.Errorf("before main it makes %d allocations of %d bytes; at most %d and %d", allocs, bytes, mostInitAllocs,
 			mostInitBytes)

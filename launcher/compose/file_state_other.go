@@ -2,10 +2,7 @@
 
 package compose
 
-import (
-	"io/fs"
-	"time"
-)
+import "time"
 
 // A FileState tells nothing here: files are read again each time.
 type FileState struct{}
@@ -15,6 +12,3 @@ func StateOf(string) FileState { return FileState{} }
 
 // Sure is false: nothing can be told.
 func (FileState) Sure(time.Time) bool { return false }
-
-// sameOwner cannot be told.
-func sameOwner(_, _ fs.FileInfo) bool { return false }

@@ -3,8 +3,6 @@
 package compose
 
 import (
-	"io/fs"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,13 +31,6 @@ func StateOf(path string) FileState {
 		dev: uint64(st.Dev), inode: st.Ino, size: st.Size, mode: uint32(st.Mode), uid: st.Uid,
 		mtime: time.Duration(st.Mtim.Nano()), changed: time.Duration(st.Ctim.Nano()),
 	}
-}
-
-// sameOwner reports whether two files belong to one user.
-func sameOwner(one, other fs.FileInfo) bool {
-	a, ok := one.Sys().(*syscall.Stat_t)
-	b, also := other.Sys().(*syscall.Stat_t)
-	return ok && also && a.Uid == b.Uid
 }
 
 // Sure reports whether a file that is read at now, or later, can be told from

@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/internal/effect/mcpclient"
+	"runloop.dev/rlp/launcher/program"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -48,7 +49,7 @@ func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, e
 	}
 	if m.wrapped() {
 		w := m.all.c.Wrap
-		cfg.Folders, cfg.Leased, cfg.Untrusted = folders(w.folders), leased(w.folders), spec.Taint.Folders()
+		cfg.Folders, cfg.Leased, cfg.Untrusted = program.Folders(w.folders), program.Leased(w.folders), spec.Taint.Folders()
 	}
 	l, err := lane.Open(ctx, name, cfg)
 	if m.wrapped() {
@@ -58,7 +59,7 @@ func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, e
 		return nil, &mcpTrouble{"no lane here confines it", err}
 	}
 	if m.wrapped() {
-		spec.Lane = laneReport(l.Name(), l.Controls())
+		spec.Lane = program.LaneReport(l.Name(), l.Controls())
 	}
 	p, err := m.startIn(l, cfg, secrets)
 	if err != nil {
@@ -126,7 +127,7 @@ func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
 		return found, nil, &mcpTrouble{"its program is not there, or is none", err}
 	}
 	if m.wrapped() {
-		return found, folders(m.all.c.Wrap.folders), nil
+		return found, program.Folders(m.all.c.Wrap.folders), nil
 	}
 	var folders []lane.Folder
 	for _, arg := range m.cfg.Command[1:] {

@@ -11,6 +11,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/launcher/program"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -48,7 +49,8 @@ func (a *Runner) execFit(ctx context.Context, c *Composition, spec *run.Spec) (r
 		return release, nil //nolint:nilerr // the launch itself says what is wrong with the policy
 	}
 	cfg := a.laneConfig(c, spec.Identity)
-	cfg.Folders, cfg.Leased, cfg.Untrusted = folders(plan.Effective), leased(plan.Effective), spec.Taint.Folders()
+	cfg.Folders, cfg.Leased = program.Folders(plan.Effective), program.Leased(plan.Effective)
+	cfg.Untrusted = spec.Taint.Folders()
 	name := c.Config.Exec.Lane
 	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
 		name = "container" // nothing else keeps what was asked for
@@ -65,7 +67,7 @@ func (a *Runner) execFit(ctx context.Context, c *Composition, spec *run.Spec) (r
 	}
 	c.lane = l
 	controls := l.Controls()
-	spec.Lane = laneReport(l.Name(), controls)
+	spec.Lane = program.LaneReport(l.Name(), controls)
 	if label := controls[lane.Links]; label.Level != lane.Enforced && slices.ContainsFunc(cfg.Folders,
 		func(f lane.Folder) bool { return f.Access == lane.ReadWrite }) {
 		spec.ExecCaveat = fmt.Sprintf("exec: the lane %s judges no links (%s): programs may make and move them in what "+
@@ -80,54 +82,13 @@ func (a *Runner) execFit(ctx context.Context, c *Composition, spec *run.Spec) (r
 	return l.Close, nil
 }
 
-// laneReport is what a report says of a lane: the word for each control.
-func laneReport(name string, controls lane.Controls) *run.Lane {
-	r := &run.Lane{Name: name, Controls: make(map[string]string, len(controls))}
-	for i, label := range controls {
-		r.Controls[lane.Control(i).String()] = label.Level.String()
-	}
-	return r
-}
-
 // laneConfig is what config.toml says of lanes.
 func (a *Runner) laneConfig(c *Composition, id run.Identity) lane.Config {
 	x := c.Config.Exec
 	return lane.Config{
-		Work: c.Home.Work(id.Agent, id.RunID), ID: id.RunID, Self: a.ConfineCommand(), Bounds: Bounds(x),
+		Work: c.Home.Work(id.Agent, id.RunID), ID: id.RunID, Self: program.ConfineCommand(a.Helper), Bounds: Bounds(x),
 		Container: a.ContainerConfig(x),
 	}
-}
-
-// folders are what a run may do with the operator's files, as far as a program
-// can be given it: a folder where it may write is one where it may read, write
-// and delete. What a lease leaves a number of uses of, a program is not given:
-// nobody counts what it does.
-func folders(set caps.Set) []lane.Folder {
-	counted := set.Counted(caps.FS)
-	list := make([]lane.Folder, 0, set.NumScopes(caps.FS))
-	for id := range int32(set.NumScopes(caps.FS)) {
-		f := lane.Folder{Path: set.Scope(caps.FS, id)}
-		has := func(m caps.Mode) bool { return set.Holds(id, caps.FS, m) && !counted(id, m) }
-		if has(caps.Read) {
-			f.Access = lane.ReadOnly
-			if has(caps.Write) && has(caps.Delete) {
-				f.Access = lane.ReadWrite
-			}
-		}
-		list = append(list, f)
-	}
-	return list
-}
-
-// leased are the paths of files that a lease bounds.
-func leased(set caps.Set) []string {
-	var list []string
-	for _, l := range set.Leases() {
-		if l.Grant.Family == caps.FS {
-			list = append(list, l.Grant.Scope)
-		}
-	}
-	return list
 }
 
 // programs is a lane as the calls need it.
@@ -233,7 +194,8 @@ func (p *programs) allName(name string) bool {
 func (p *programs) Run(ctx context.Context, c *hostcalls.Command) (*hostcalls.Ended, error) {
 	r, err := p.lane.Run(ctx, &lane.Command{
 		Program: c.File, Argv: c.Argv, Env: append(slices.Clip(p.env), c.Env...), Dir: c.Dir,
-		Stdin: c.Stdin, Timeout: c.Timeout, MaxOutput: c.MaxOutput, Folders: folders(c.Holds), Leased: leased(c.Holds),
+		Stdin: c.Stdin, Timeout: c.Timeout, MaxOutput: c.MaxOutput,
+		Folders: program.Folders(c.Holds), Leased: program.Leased(c.Holds),
 	})
 	if err != nil {
 		return nil, laneError(err)

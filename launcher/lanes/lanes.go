@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/effect/lane/probe"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/program"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -37,15 +38,15 @@ func Survey(ctx context.Context, r *compose.Runner, names []string) (doc ask.Lan
 		return doc, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	program, err := ownFile(dir)
+	own, err := ownFile(dir)
 	if err != nil {
 		return doc, err
 	}
 	of := func() lane.Config {
 		id := uuid.NewString()
 		return lane.Config{
-			Work: filepath.Join(dir, id, "run"), ID: id, Self: r.ConfineCommand(), Bounds: compose.Bounds(cfg.Exec),
-			Container: r.ContainerConfig(cfg.Exec),
+			Work: filepath.Join(dir, id, "run"), ID: id, Self: program.ConfineCommand(r.Helper),
+			Bounds: compose.Bounds(cfg.Exec), Container: r.ContainerConfig(cfg.Exec),
 		}
 	}
 	for _, name := range names {
@@ -53,7 +54,7 @@ func Survey(ctx context.Context, r *compose.Runner, names []string) (doc ask.Lan
 			doc.Lanes = append(doc.Lanes, wasmSurvey())
 			continue
 		}
-		s, err := probe.Of(ctx, name, of(), b, program)
+		s, err := probe.Of(ctx, name, of(), b, own)
 		if ctx.Err() != nil {
 			return doc, ctx.Err()
 		}

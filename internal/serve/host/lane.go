@@ -12,6 +12,7 @@ import (
 
 	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/program"
 )
 
 // laneTriedFor is how long it counts whether this machine has a lane.
@@ -45,8 +46,8 @@ func (t *laneTrial) tried(
 	}
 	id := uuid.NewString()
 	l, err := lane.Open(ctx, name, lane.Config{
-		Work: filepath.Join(dir, id, "run"), ID: id, Self: a.ConfineCommand(), Bounds: compose.Bounds(c.Config.Exec),
-		Container: a.ContainerConfig(c.Config.Exec),
+		Work: filepath.Join(dir, id, "run"), ID: id, Self: program.ConfineCommand(a.Helper),
+		Bounds: compose.Bounds(c.Config.Exec), Container: a.ContainerConfig(c.Config.Exec),
 	})
 	if err == nil {
 		err = l.Close()

@@ -1,4 +1,4 @@
-package compose
+package program
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ const ConfineFile = "rlp-confine"
 // ConfineCommand starts what confines a program: the one that lies beside the
 // program that children are, or, where none does that could not be anybody else's,
 // that program.
-func (a *Runner) ConfineCommand() []string {
-	path, self := cmp.Or(a.Helper, "/proc/self/exe"), a.Helper
+func ConfineCommand(helper string) []string {
+	path, self := cmp.Or(helper, "/proc/self/exe"), helper
 	if self == "" {
 		self, _ = os.Executable()
 	}

@@ -1,0 +1,48 @@
+package program
+
+import (
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// Folders are what a run may do with the operator's files, as far as a program
+// can be given it: a folder where it may write is one where it may read, write
+// and delete. What a lease leaves a number of uses of, a program is not given:
+// nobody counts what it does.
+func Folders(set caps.Set) []lane.Folder {
+	counted := set.Counted(caps.FS)
+	list := make([]lane.Folder, 0, set.NumScopes(caps.FS))
+	for id := range int32(set.NumScopes(caps.FS)) {
+		f := lane.Folder{Path: set.Scope(caps.FS, id)}
+		has := func(m caps.Mode) bool { return set.Holds(id, caps.FS, m) && !counted(id, m) }
+		if has(caps.Read) {
+			f.Access = lane.ReadOnly
+			if has(caps.Write) && has(caps.Delete) {
+				f.Access = lane.ReadWrite
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// Leased are the paths of files that a lease bounds.
+func Leased(set caps.Set) []string {
+	var list []string
+	for _, l := range set.Leases() {
+		if l.Grant.Family == caps.FS {
+			list = append(list, l.Grant.Scope)
+		}
+	}
+	return list
+}
+
+// LaneReport is what a report says of a lane: the word for each control.
+func LaneReport(name string, controls lane.Controls) *run.Lane {
+	r := &run.Lane{Name: name, Controls: make(map[string]string, len(controls))}
+	for i, label := range controls {
+		r.Controls[lane.Control(i).String()] = label.Level.String()
+	}
+	return r
+}
