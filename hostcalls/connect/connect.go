@@ -81,6 +81,8 @@ func (p *Policy) Review() {
 
 // Knows implements [proxy.Policy].
 func (p *Policy) Knows(name string) bool {
+	p.cfg.Lock.Lock()
+	defer p.cfg.Lock.Unlock()
 	return slices.ContainsFunc(p.cfg.Gate.Set().Grants(), func(g caps.Grant) bool {
 		host, _, _ := strings.Cut(g.Scope, ":")
 		return g.Family == caps.Net && caps.BoundTo(host, name)

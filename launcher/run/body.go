@@ -2,17 +2,23 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"sync"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
+	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
-// A Body is what a run does that has no module: a part of rlp that stands between
-// a program and whoever asks it. It reaches nothing of the run's but by c. A
-// [*Stopped] is how the run ends.
+// A Body is what a run does that has no module: a program, or a part of rlp that
+// stands between a program and whoever asks it. It reaches nothing of the run's but
+// by c. A [*Stopped] is how the run ends, an [ExitCode] how its program did.
 type Body func(ctx context.Context, c *Calls) error
 
 // A Stopped is an end that a [Body] gives its run.
@@ -24,15 +30,45 @@ type Stopped struct {
 
 func (s *Stopped) Error() string { return s.Message }
 
+// An ExitCode is the exit code of the program that a [Body] had run.
+type ExitCode uint32
+
+func (c ExitCode) Error() string { return "exit code " + strconv.FormatUint(uint64(c), 10) }
+
 // Calls are the host calls of a run that has a [Body], by the table, the gate and
 // the records of those of guests. They are made one after another.
 type Calls struct {
 	// Env is what of the operator's variables the run was given.
 	Env []string
+	// Input is what the run was given to read.
+	Input []byte
+	// Stdout and Stderr take the output of the run.
+	Stdout, Stderr io.Writer
+	// Gate decides for a program, and Host answers it: whoever asks one of them holds
+	// [Calls.Lock]. Budget is what both count in.
+	Gate   *gate.Gate
+	Host   *hostcalls.Host
+	Budget *budget.Budget
+	// Base is what the run was launched with at most, Holds what was left of it.
+	Base, Holds caps.Set
+	Limits      caps.Limits
 
 	mu    sync.Mutex
 	funcs map[string]abi.Func
 	mem   []byte // what a guest's memory is to the table
+	edits turns
+}
+
+// Lock is held by whoever asks the gate or the host.
+func (c *Calls) Lock() sync.Locker { return &c.mu }
+
+// Reload applies what the operator edited since it was last looked at, as the end of
+// a turn does. It fails where that, or anything before it, cannot be recorded: then
+// nothing may go on.
+func (c *Calls) Reload(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.edits.reload(ctx, editSource), c.Gate.Err())
 }
 
 // room is what an answer has of the memory at first.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/record/audit"
 )
 
@@ -95,5 +97,81 @@ func TestHowABodyEnds(t *testing.T) {
 	s.Body = func(ctx context.Context, _ *Calls) error { cancel(); <-ctx.Done(); return ctx.Err() }
 	if r := Launch(ctx, s); r.Outcome != Cancelled || r.ExitCode != StatusCancelled {
 		t.Errorf("cancelled: %s %d", r.Outcome, r.ExitCode)
+	}
+}
+
+// A program that a body had run ends with its own code; all that it wrote was passed
+// on, and what the report keeps of it is bounded.
+func TestAProgramsEnd(t *testing.T) {
+	for _, c := range []struct {
+		end    error
+		want   Outcome
+		status int
+		guest  string
+	}{
+		{ExitCode(0), OK, 0, "0"},
+		{ExitCode(3), Exit, 3, "3"},
+		{ExitCode(StatusTimeout), Exit, 1, "124"},
+		{&Stopped{Trap, StatusFinding, "ended by a signal"}, Trap, 1, "none"},
+		{&Stopped{Memory, StatusMemory, "had all its memory"}, Memory, 138, "none"},
+	} {
+		s := specOf(t, audit.NewMemory())
+		var live strings.Builder
+		s.Stdout = &live
+		s.Policy.Layers = []*caps.Layer{{Name: "config", Limits: caps.Limits{}.With(caps.StdoutMaxBytes, 3)}}
+		s.Body = func(_ context.Context, b *Calls) error {
+			_, err := b.Stdout.Write([]byte("12345"))
+			return errors.Join(err, c.end)
+		}
+		r := Launch(t.Context(), s)
+		guest := "none"
+		if r.GuestExit != nil {
+			guest = strconv.Itoa(int(*r.GuestExit))
+		}
+		if r.Outcome != c.want || r.ExitCode != c.status || guest != c.guest {
+			t.Errorf("%v: %s %d %s %s", c.end, r.Outcome, r.ExitCode, guest, r.Message)
+		}
+		if live.String() != "12345" || r.Stdout != "123" || !r.Usage.StdoutTruncated {
+			t.Errorf("%q %q %v", live.String(), r.Stdout, r.Usage.StdoutTruncated)
+		}
+	}
+}
+
+// What the operator edits holds while a program runs, and what is spent is spent
+// under whatever launched it.
+func TestEditsReachABody(t *testing.T) {
+	log := audit.NewMemory()
+	s := specOf(t, log, "network:https:a.example", "network:https:b.example")
+	s.Above = budget.New(caps.Limits{}.With(caps.NetBytes, 100), nil)
+	edited := false
+	s.Look = func() (Look, bool, error) {
+		if edited {
+			return Look{}, false, nil
+		}
+		edited = true
+		return Look{Components: []string{"override:x"}, Layers: []*caps.Layer{{
+			Name: "override:x", Deny: []caps.Entry{entryOf(t, "network:https:b.example")},
+		}}}, true, nil
+	}
+	s.Body = func(ctx context.Context, c *Calls) error {
+		may := func(host string) bool {
+			c.Lock().Lock()
+			defer c.Lock().Unlock()
+			return c.Gate.Set().Check(caps.Request{Family: caps.Net, Name: host + ":443"}).Allow
+		}
+		if !may("a.example") || !may("b.example") {
+			t.Error("denied before the edit")
+		}
+		if err := c.Reload(ctx); err != nil {
+			t.Error(err)
+		}
+		if !may("a.example") || may("b.example") {
+			t.Error("the edit does not hold")
+		}
+		c.Budget.Take(caps.NetBytes, 7)
+		return nil
+	}
+	if r := Launch(t.Context(), s); r.Outcome != OK || r.Generation != 2 || s.Above.Used(caps.NetBytes) != 7 {
+		t.Errorf("%+v, %d bytes", r, s.Above.Used(caps.NetBytes))
 	}
 }

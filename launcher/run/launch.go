@@ -13,6 +13,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
@@ -26,8 +27,9 @@ type run struct {
 	journal Journal
 	gate    *gate.Gate
 	host    *hostcalls.Host
-	module  *guest.Module // that runs
-	scarce  bool          // the process had less memory for it than it might have
+	shared  *budget.Budget // what calls and connections of a body count in; nil: there is none
+	module  *guest.Module  // that runs
+	scarce  bool           // the process had less memory for it than it might have
 	out     capture
 	err     capture
 
@@ -59,6 +61,9 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
 	r.out = capture{max: limitOr(plan.Limits, caps.StdoutMaxBytes), live: spec.Stdout, hold: r.hold}
 	r.err = capture{max: limitOr(plan.Limits, caps.StderrMaxBytes), live: spec.Stderr, hold: r.hold}
+	if spec.Body != nil { // whose memory is not the engine's
+		r.out.hold, r.err.hold, r.out.whole, r.err.whole = nil, nil, true, true
+	}
 	r.watch()
 	compiling := r.compile(ctx)
 	if err := r.open(); err != nil {

@@ -12,6 +12,7 @@ import (
 type capture struct {
 	passing sync.Mutex // held while live takes something, which may be for ever
 	live    io.Writer  // receives what is kept as it comes; nil when held
+	whole   bool       // live receives what is not kept as well
 
 	mu        sync.Mutex // held for a moment
 	flushed   bool
@@ -75,10 +76,14 @@ func (c *capture) bound(most int64) {
 }
 
 func (c *capture) keep(p []byte) []byte {
+	all := p
 	if room := c.max - int64(c.kept.Len()); int64(len(p)) > room {
 		p, c.truncated = p[:max(room, 0)], true
 	}
 	c.kept.Write(p)
+	if c.whole {
+		return all
+	}
 	return p
 }
 

@@ -163,11 +163,12 @@ func (t *turns) reload(ctx context.Context, asked string) error {
 	return nil
 }
 
-// What asks for a reload: the end of a turn, or the operator while the guest waits
-// for them. No call does.
+// What asks for a reload: the end of a turn, the operator while the guest waits for
+// them, or, where a program runs, the edit itself. No call does.
 const (
 	turnSource  = "turn"
 	askedSource = "/reload"
+	editSource  = "edit"
 )
 
 // reject says that an edit changed nothing, once for as long as it is the same.
@@ -190,6 +191,9 @@ func (r *run) bound(ctx context.Context) {
 	now := launch.Min(r.gate.Set().Limits())
 	r.gate.Bound(limitOr(now, caps.HostcallsMax))
 	r.host.Bound(now)
+	if r.shared != nil {
+		r.shared.Bound(now)
+	}
 	r.out.bound(limitOr(now, caps.StdoutMaxBytes))
 	r.err.bound(limitOr(now, caps.StderrMaxBytes))
 	abi.ClockOf(ctx).Bound(wallTime(now))
