@@ -47,6 +47,9 @@ type Command struct {
 	// Dir is where the program starts, relative to the working folder of the
 	// run or an absolute path in it; "" is that folder.
 	Dir string
+	// Cwd is where the program starts instead: the absolute path of a folder that it
+	// sees. Lanes without a root of their own have none.
+	Cwd string
 	// Stdin is what the program reads.
 	Stdin []byte
 	// Timeout is more than 0, or 0 where Live is given: no end by time.
@@ -107,6 +110,9 @@ type Config struct {
 	// Bounds are asked for by the operator: a lane that cannot enforce them is
 	// not taken.
 	Bounds Bounds
+	// Network says that programs get a network of their own: a lane that has none to
+	// give is not taken.
+	Network bool
 	// Container is what the operator says of containers.
 	Container ContainerConfig
 

@@ -7,6 +7,11 @@ func noNetwork(lane string, c *Command) error {
 	if c.Network == nil {
 		return nil
 	}
+	return networkless(lane)
+}
+
+// networkless says that a lane has no network to give.
+func networkless(lane string) error {
 	return &UnsupportedError{
 		Lane: lane, Why: "it gives programs no network of their own", Remedy: "[exec] lane = \"ns\" or \"bwrap\"",
 	}

@@ -262,3 +262,33 @@ func inNetwork(at string) string {
 	}
 	return string(r.Stdout.Data)
 }
+
+// A lane that is to give a network is tried with one, and starts programs in the
+// folder that it is told, where they see it.
+func TestALaneIsTriedWithItsNetwork(t *testing.T) {
+	dir := shared(t)
+	server := hello(t)
+	eachSandbox(t, func(t *testing.T, name string) {
+		l := newLane(t, name, func(c *Config) {
+			c.Network, c.Folders = true, []Folder{{Path: dir, Access: ReadWrite}}
+		})
+		if err := l.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := shell(t, `pwd; curl -sS http://api.test/`)
+		c.Network, c.Folders, c.Cwd = towards(server), []Folder{{Path: dir, Access: ReadWrite}}, dir
+		if r := run(t, l, c); string(r.Stdout.Data) != dir+"\nhello api.test" {
+			t.Errorf("%s%s", r.Stdout.Data, r.Stderr.Data)
+		}
+		c.Folders, c.Cwd = nil, dir
+		if _, err := l.Run(t.Context(), c); err == nil {
+			t.Error("started in a folder that it does not see")
+		}
+	})
+	for _, name := range []string{"native", "container"} {
+		var u *UnsupportedError
+		if _, err := Open(t.Context(), name, Config{Network: true}); !errors.As(err, &u) || u.Remedy == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -26,6 +26,9 @@ func Open(ctx context.Context, name string, cfg Config) (Lane, error) {
 
 // open is a lane by its name, unchecked.
 func open(name string, cfg Config) (Lane, error) {
+	if cfg.Network && (name == "native" || name == "container") {
+		return nil, networkless(name)
+	}
 	switch name {
 	case "native":
 		return Native(cfg)

@@ -25,6 +25,9 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Cwd != "" {
+		dir = c.Cwd
+	}
 	s := sandbox.ViewSpec{
 		Folders: c.Folders, Leased: n.staying(c.Leased), Work: n.cfg.Work, Program: c.Program,
 		Entries: sandbox.Entries,
@@ -229,7 +232,9 @@ func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, [
 	if err != nil {
 		return unkeepable(n.Name(), err.Error())
 	}
-	p := &sandbox.Plan{Proof: true, Mounts: v.Mounts, Kept: v.Kept, Scratch: scratchBytes}
+	p := &sandbox.Plan{
+		Proof: true, Network: n.cfg.Network, Mounts: v.Mounts, Kept: v.Kept, Scratch: scratchBytes,
+	}
 	n.judging(p, &s)
 	o, files, err := order(p)
 	if err != nil {

@@ -30,7 +30,7 @@ type Plan struct {
 	Dev       uint64 // which file that must be
 	Ino       uint64
 	Script    bool
-	Dir       string // where it starts, within work
+	Dir       string // where it starts: within work, or an absolute path
 	Argv      []string
 	Env       []string
 	Memory    int64 // of each process; 0: bounded elsewhere
