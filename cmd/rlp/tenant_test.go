@@ -257,6 +257,7 @@ func (h *house) crossings() map[string][]crossing {
 		"mcp list":   {cross(0, "mcp", "list").showing()},
 		"mcp accept": {cross(2, "mcp", "accept", theServer, "--yes").showing()},
 		"mcp adopt":  {cross(77, "mcp", "adopt", filepath.Join(art, "f.md"), "--client", "cursor")},
+		"run":        {cross(77, "run", "--policy", filepath.Join(art, "f.md"), "--", "/bin/true")},
 		"mcp wrap":   {cross(77, "mcp", "wrap", "intruder", "--policy", filepath.Join(art, "f.md"), "--", "/bin/true")},
 		"kb import": {
 			cross(77, "kb", "import", art, "--domain", "notes"), cross(77, "kb", "import", filepath.Join(h.owner.Root(), "kb"),

@@ -12,7 +12,7 @@ func (a *app) commands() []*cobra.Command {
 		return []*cobra.Command{a.launchCommand()}
 	}
 	all := []*cobra.Command{
-		a.launchCommand(), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(),
+		a.launchCommand(), runCommand(a), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(),
 		a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.serveCommand(), a.topCommand(),
 		a.tokenCommand(), runsCommand(a), doctorCommand(a), presetsCommand(a), configCommand(a), a.versionCommand(),
 	}

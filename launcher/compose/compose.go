@@ -47,8 +47,11 @@ type Composition struct {
 	Narrowings []Narrowing // the files that narrow, to be read again between turns
 
 	Origin Origin
-	Wrap   *Wrap // the session in front of a server that this is; nil: it launches what Bundle has
-	common common
+	// what is launched where Bundle has no module: a session in front of a server, or a
+	// program
+	Wrap    *Wrap
+	Program *Program
+	common  common
 
 	secrets runSecrets // of this run, which those that it launches must not see either; nil: there are none
 	// secret is the value of a secret for the host's own use in this run, such
@@ -213,7 +216,7 @@ func (a *Reader) given(c *Composition, entries []caps.Entry) (*policy.Base, erro
 		return nil, inputErr(err)
 	}
 	base = policy.Join(base, &policy.Base{Entries: entries})
-	c.Policy.BaseLimits, c.leases, c.Policy.Present = base.Limits, base.Leases, true
+	c.Policy.BaseLimits, c.leases, c.Policy.Routes, c.Policy.Present = base.Limits, base.Leases, base.Routes, true
 	return base, nil
 }
 

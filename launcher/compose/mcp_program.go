@@ -93,14 +93,14 @@ func (m *mcpServer) startIn(l lane.Lane, cfg lane.Config, secrets []string) (*la
 		spec.RunID}
 	for _, name := range m.cfg.Env {
 		if value, set := m.all.by.guestVariable(name); set {
-			env = withVariable(env, name, value)
+			env = program.WithVariable(env, name, value)
 		}
 	}
 	if m.wrapped() {
 		env = m.variables(env)
 	}
 	for i, s := range m.cfg.Secrets {
-		env = withVariable(env, s.Variable, secrets[i])
+		env = program.WithVariable(env, s.Variable, secrets[i])
 	}
 	p, err := lane.Start(context.Background(), l, &lane.Command{
 		Program: found.File, Argv: m.cfg.Command, Env: env, Folders: folders, Leased: cfg.Leased, Timeout: mcpLifetime,
@@ -110,11 +110,6 @@ func (m *mcpServer) startIn(l lane.Lane, cfg lane.Config, secrets []string) (*la
 		return nil, &mcpTrouble{"its program cannot be started", err}
 	}
 	return p, nil
-}
-
-func withVariable(env []string, name, value string) []string {
-	env = slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
-	return append(env, name+"="+value)
 }
 
 // seen is the program, and what it sees of the operator's files: those that the
@@ -221,7 +216,7 @@ func (a *Runner) body(c *Composition, spec *run.Spec) run.Body {
 func (m *mcpServer) variables(env []string) []string {
 	for _, kv := range m.all.c.Wrap.env {
 		name, value, _ := strings.Cut(kv, "=")
-		env = withVariable(env, name, value)
+		env = program.WithVariable(env, name, value)
 	}
 	return env
 }

@@ -40,6 +40,9 @@ func execPart(_ *Runner, c *Composition, spec *run.Spec) (func() error, error) {
 // why there is none, what the lane is, and what its operator must know of it. It
 // returns what gives the lane up.
 func (a *Runner) execFit(ctx context.Context, c *Composition, spec *run.Spec) (release func() error, err error) {
+	if c.Program != nil {
+		return a.programFit(ctx, c, spec)
+	}
 	release = func() error { return nil }
 	if len(c.programs) == 0 {
 		return release, nil

@@ -29,7 +29,10 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 		decisive = append(decisive, c.Path, c.Bundle.Path)
 	}
 	if c.Wrap != nil {
-		decisive = append(decisive, c.Wrap.decisive()...)
+		decisive = append(decisive, c.Wrap.decisive(c.Wrap.Command)...)
+	}
+	if c.Program != nil {
+		decisive = append(decisive, c.Program.decisive([]string{c.Program.file})...)
 	}
 	for _, dir := range a.homes() {
 		decisive = append(decisive, dir)

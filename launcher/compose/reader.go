@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/ident"
-	"runloop.dev/rlp/internal/base/tomlfile"
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -136,32 +134,18 @@ func (a *Reader) from(path string) (string, error) {
 
 // Wrapped composes a session in front of a server.
 func (a *Reader) Wrapped(w *Wrap, f Flags) (*Composition, error) {
-	b, err := w.bundle()
+	agent, err := w.agent()
 	if err != nil {
 		return nil, err
-	}
-	if w.Policy != "" {
-		h, err := a.Home()
-		if err != nil {
-			return nil, err
-		}
-		path, err := a.from(w.Policy)
-		if err != nil {
-			return nil, inputErr(err)
-		}
-		if err := Own(h, path); err != nil {
-			return nil, err
-		}
-		if b.Policy, err = tomlfile.ReadFile(path, 0); err != nil {
-			return nil, inputErr(fmt.Errorf("reading --policy: %w", err))
-		}
-		b.PolicyPresent, b.PolicyPath = true, path
 	}
 	own, err := w.asks()
 	if err != nil {
 		return nil, err
 	}
-	f.Bare, f.Allow = AllowOfModule, append(own, forPrograms(f.Allow)...)
+	b, err := a.madeUp(agent, []any{w.Command, w.URL}, w.Given, own, &f)
+	if err != nil {
+		return nil, err
+	}
 	c := &Composition{Origin: a.Origin, Wrap: w}
 	c.Origin.Bundle = b
 	if c, err = a.Complete(c, f); err != nil {

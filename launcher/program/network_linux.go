@@ -32,6 +32,8 @@ type Network struct {
 	// Base is what the run held when it was launched: what is granted of the host's
 	// loopback are ports of the network.
 	Base caps.Set
+	// Look is called before what is open is reviewed; nil: nothing is.
+	Look func()
 }
 
 // Own is the network, as a lane makes it for one program at a time.
@@ -60,6 +62,9 @@ func (n Network) review(stop chan struct{}) {
 	for {
 		select {
 		case <-t.C:
+			if n.Look != nil {
+				n.Look()
+			}
 			n.Policy.Review()
 		case <-stop:
 			return

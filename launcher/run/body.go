@@ -55,8 +55,8 @@ type Calls struct {
 
 	mu    sync.Mutex
 	funcs map[string]abi.Func
-	mem   []byte // what a guest's memory is to the table
-	edits turns
+	mem   []byte                          // what a guest's memory is to the table
+	edits func(ctx context.Context) error // applies what the operator edited
 }
 
 // Lock is held by whoever asks the gate or the host.
@@ -68,7 +68,7 @@ func (c *Calls) Lock() sync.Locker { return &c.mu }
 func (c *Calls) Reload(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.edits.reload(ctx, editSource), c.Gate.Err())
+	return errors.Join(c.edits(ctx), c.Gate.Err())
 }
 
 // room is what an answer has of the memory at first.

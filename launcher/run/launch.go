@@ -134,6 +134,9 @@ func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
 			"blocked: policy removed a capability that the agent requires (reason 1 of %d): %s",
 			len(list), list[0].Message)
 	}
+	if spec.Unfit != "" {
+		return Unsupported, StatusUnsupported, spec.Unfit
+	}
 	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
 		return Unsupported, StatusUnsupported, spec.ExecRefused
 	}

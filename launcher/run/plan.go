@@ -52,6 +52,9 @@ type Policy struct {
 	Tools []string
 	// Endless is a run that has no wall time unless somebody gives it one.
 	Endless bool
+	// Confined is a run of a program, whose memory is its control group's: as much as
+	// a lane gives unless somebody says less.
+	Confined bool
 	// Present says that the bundle holds a policy.caps.
 	Present bool
 }
@@ -86,7 +89,7 @@ func NewPlan(p Policy) (Plan, error) {
 		return c.Grant.Family == caps.Tool && c.Kind == caps.Revoked && !p.isTool(c.Grant.Scope)
 	})
 	plan.NoTools = p.noTools()
-	plan.Limits = withDefaults(plan.Effective.Limits(), p.Operators(), p.Endless)
+	plan.Limits = withDefaults(plan.Effective.Limits(), p)
 	if p.Within == nil && !setByLayer(p.Operators(), caps.MaxDepth) { // no bundle has more runs below it than the default
 		if most, set := plan.Limits.Get(caps.MaxDepth); set {
 			plan.Limits = plan.Limits.With(caps.MaxDepth, min(most, hostcalls.DefaultDepth))
@@ -152,7 +155,8 @@ func (p Plan) Ignored() []caps.Change {
 
 // withDefaults holds the defaults. A bundle may stay below one; only a layer,
 // which is the operator's, may go above it.
-func withDefaults(l caps.Limits, layers []*caps.Layer, endless bool) caps.Limits {
+func withDefaults(l caps.Limits, p Policy) caps.Limits {
+	layers := p.Operators()
 	for _, d := range []struct {
 		limit caps.Limit
 		value int64
@@ -162,7 +166,8 @@ func withDefaults(l caps.Limits, layers []*caps.Layer, endless bool) caps.Limits
 		{caps.StdoutMaxBytes, DefaultStdioBytes},
 		{caps.StderrMaxBytes, DefaultStdioBytes},
 	} {
-		if !setByLayer(layers, d.limit) && !(endless && d.limit == caps.WallTimeMS) {
+		without := p.Endless && d.limit == caps.WallTimeMS || p.Confined && d.limit == caps.MemoryBytes
+		if !setByLayer(layers, d.limit) && !without {
 			l = l.Min(caps.Limits{}.With(d.limit, d.value))
 		}
 	}

@@ -85,6 +85,9 @@ type Spec struct {
 	Above *budget.Budget
 	// Components do the families' work; each opens what it needs at its first use.
 	Components hostcalls.Components
+	// Unfit says why nothing here keeps a program that is the agent to its plan: its
+	// run is refused with 78. "": something does.
+	Unfit string
 	// ExecRefused says why programs cannot be kept from what they must be kept
 	// from here: a run that holds exec is refused with 78. ExecCaveat is what
 	// the report and the log say of a run that holds exec. Either may be empty.

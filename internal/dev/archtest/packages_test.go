@@ -347,6 +347,7 @@ var packages = map[string]drawing{
 		"internal/base/printable":  "what agents say does not steer the terminal",
 	}},
 	"launcher/program": {6, doors{
+		"caps/policy":           "reads presets",
 		"hostcalls":             "answers what its requests ask of the run",
 		"hostcalls/hostmcp":     "is its host.rlp",
 		"hostcalls/modelapi":    "is its model.rlp",
@@ -657,7 +658,6 @@ var testDoors = map[string]doors{
 	},
 	"hostcalls/connect": {"caps/policy": "policies are written as operators write them"},
 	"launcher/program": {
-		"caps/policy":            "policies are written as operators write them",
 		"hostcalls/budget":       "a run as launches make it",
 		"hostcalls/gate":         "the same",
 		"internal/effect/egress": "the same, with servers of the test outside",
@@ -665,7 +665,6 @@ var testDoors = map[string]doors{
 		"internal/engine/guest":  "a guest asks what a program asks",
 		"internal/base/ident":    "the secrets of a tenant",
 		"secrets":                "values are those that runs have",
-		"launcher/run":           "both are runs",
 	},
 	"kb/source": {"internal/base/strictjson/jsontest": "what no reader takes"},
 	"internal/base/tomlfile": {

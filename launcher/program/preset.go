@@ -1,4 +1,4 @@
-package compose
+package program
 
 import (
 	"fmt"
@@ -16,37 +16,28 @@ type Preset struct {
 	Text   string   `json:"text"`   // of the file, as policy.caps is written
 }
 
-// Presets are the presets of a home, sorted; of one name where names has it alone. An
-// error says which file is wrong, or which presets there are.
-func Presets(r *Reader, names ...string) ([]Preset, error) {
-	h, cfg, err := r.Settings()
-	if err != nil {
-		return nil, err
-	}
-	all, err := PresetNames(h)
-	if err != nil {
-		return nil, inputErr(err)
-	}
-	opt := r.Options(h, cfg)
+// Presets are those of names, all of them where it is empty; file is where the home
+// has one. An error says which file is wrong, or which presets there are.
+func Presets(all, names []string, file func(name string) string, opt policy.Options) ([]Preset, error) {
 	if len(names) == 0 {
 		names = all
 	}
 	var list []Preset
 	for _, name := range names {
-		text, source, err := policy.PresetText(name, h.Preset(name), opt)
+		text, source, err := policy.PresetText(name, file(name), opt)
 		if err == nil && text == nil {
 			err = fmt.Errorf("there is no preset %q; these are: %s", name, strings.Join(all, ", "))
 		}
 		if err != nil {
-			return nil, inputErr(err)
+			return nil, err
 		}
-		file := source
-		if file == policy.Builtin {
-			file = name + ".toml"
+		from := source
+		if from == policy.Builtin {
+			from = name + ".toml"
 		}
-		base, findings := policy.ParseBase(file, text, opt)
+		base, findings := policy.ParseBase(from, text, opt)
 		if base == nil {
-			return nil, inputErr(policy.AsError(findings))
+			return nil, policy.AsError(findings)
 		}
 		p := Preset{Name: name, About: policy.PresetAbout(text), Source: source, Asks: []string{}, Text: string(text)}
 		for _, e := range base.Entries {

@@ -1,0 +1,329 @@
+package compose
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/base/config"
+	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/internal/effect/egress"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/launcher/program"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// A Given is a policy that a command line gives an agent which has none of its own.
+type Given struct {
+	Policy string // a file with what it asks for beside Flags.Allow; "": none
+	Preset string // the name of a preset that says so; "": none
+}
+
+// madeUp is an agent without files: what said holds is its digest. Its base is the
+// given policy joined with --allow and with own, what it asks for by itself.
+func (a *Reader) madeUp(agent ident.Agent, said any, g Given, own []string, f *Flags) (*bundles.Bundle, error) {
+	text, err := json.Marshal(said)
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	sum := sha256.Sum256(text)
+	b := &bundles.Bundle{Manifest: &bundles.Manifest{Agent: agent}, Digest: hex.EncodeToString(sum[:]), Bare: true}
+	if g != (Given{}) {
+		if err := a.give(g, b); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := a.WorkingDir()
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	at := program.Place{Dir: withoutLinks(dir), User: a.userHome()}
+	allowed, err := at.Capabilities(f.Allow)
+	if err != nil {
+		return nil, usagef("--allow %w", err)
+	}
+	f.Bare, f.Allow = AllowOfModule, append(own, allowed...)
+	return b, nil
+}
+
+// give reads the given policy.
+func (a *Reader) give(g Given, b *bundles.Bundle) error {
+	if g.Policy != "" && g.Preset != "" {
+		return usagef("--policy and --preset: a base is one of them; --allow adds to it")
+	}
+	if b.PolicyPresent = true; g.Preset != "" {
+		list, err := Presets(a, g.Preset)
+		if err != nil {
+			return err
+		}
+		b.Policy, b.PolicyPath = []byte(list[0].Text), list[0].Source
+		return nil
+	}
+	h, err := a.Home()
+	if err != nil {
+		return err
+	}
+	if b.PolicyPath, err = a.from(g.Policy); err != nil {
+		return inputErr(err)
+	}
+	if err := Own(h, b.PolicyPath); err != nil {
+		return err
+	}
+	if b.Policy, err = tomlfile.ReadFile(b.PolicyPath, 0); err != nil {
+		return inputErr(fmt.Errorf("reading --policy: %w", err))
+	}
+	return nil
+}
+
+// A Program is a program of this machine that is launched as an agent.
+type Program struct {
+	Name    string   // the agent's id; "": by the program's own name
+	Command []string // as it was written: the program and its arguments
+	Given
+	Endless bool // it has no wall time unless somebody gives it one
+
+	file string // of the program, without links
+	dir  string // the current folder of whoever launches, without links
+}
+
+// Program composes the launch of a program that is made up on a command line.
+func (a *Reader) Program(p *Program, f Flags) (*Composition, error) {
+	if len(p.Command) == 0 || p.Command[0] == "" {
+		return nil, usagef("name the program behind --, such as rlp run -- /usr/bin/python3 task.py")
+	}
+	h, err := a.Home()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := a.WorkingDir()
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	p.dir = withoutLinks(dir)
+	if p.file, err = program.Find(p.Command[0], p.dir, a.getenv("PATH"), h.Dir()); err != nil {
+		return nil, inputErr(err)
+	}
+	var agent ident.Agent
+	if p.Name != "" {
+		if agent, err = ident.ParseAgent(p.Name); err != nil {
+			return nil, usagef("--name: %w", err)
+		}
+	} else if agent, err = ident.AgentOf(filepath.Base(p.Command[0])); err != nil {
+		return nil, usagef("%w; give it another by --name", err)
+	}
+	b, err := a.madeUp(agent, p.Command, p.Given, []string{"time:read:*"}, &f)
+	if err != nil {
+		return nil, err
+	}
+	c := &Composition{Origin: a.Origin, Program: p}
+	c.Origin.Bundle = b
+	if c, err = a.Complete(c, f); err != nil {
+		return nil, err
+	}
+	c.Policy.Endless, c.Policy.Confined = p.Endless, true
+	return c, nil
+}
+
+// decisive are the files that decide what a made-up agent is: its program cannot
+// write them, so that the next launch starts the same.
+func (g Given) decisive(command []string) []string {
+	var list []string
+	if len(command) > 0 && filepath.IsAbs(command[0]) {
+		list = append(list, command[0])
+	}
+	if g.Policy != "" {
+		list = append(list, g.Policy)
+	}
+	return list
+}
+
+// programFit finds the lane of a program that is the agent, tries it with the
+// network that the program gets, and says in spec why nothing here keeps the program
+// to its plan. It returns what gives the lane up.
+func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec) (func() error, error) {
+	none := func() error { return nil }
+	out := egress.New(egress.Config{})
+	p := c.Program
+	start := &program.Start{
+		File: p.file, Argv: p.Command, Home: c.Home.Work(spec.Agent, program.HomeName), Dir: p.dir, Env: a.guestVariable,
+		Outside: out, Now: time.Now,
+	}
+	spec.Body = start.Body()
+	plan, err := run.NewPlan(c.Policy)
+	if err != nil {
+		return none, nil //nolint:nilerr // the launch itself says what is wrong with the policy
+	}
+	if spec.Unfit = program.Unkept(plan); spec.Unfit != "" {
+		return none, nil
+	}
+	cfg := a.laneConfig(c, spec.Identity)
+	cfg.Folders, cfg.Leased, cfg.Untrusted = program.Folders(plan.Effective), program.Leased(plan.Effective),
+		spec.Taint.Folders()
+	cfg.Network, cfg.Bounds = true, program.Bounds(cfg.Bounds, plan.Limits)
+	l, err := lane.Open(ctx, c.Config.Exec.Lane, cfg)
+	var unsupported *lane.UnsupportedError
+	if errors.As(err, &unsupported) {
+		spec.Unfit = fmt.Sprintf("no lane confines %s: %s", spec.Agent, unsupported.Text())
+		return none, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding a lane for %s: %w", spec.Agent, err)
+	}
+	controls := l.Controls()
+	spec.Lane = program.LaneReport(l.Name(), controls)
+	if label := controls[lane.Links]; label.Level != lane.Enforced {
+		spec.Warnings = append(spec.Warnings, fmt.Sprintf("the lane %s judges no links (%s): the program may make and move "+
+			"them in what it writes", l.Name(), label.Why))
+	}
+	start.Lane = l
+	return func() error { out.Close(); return l.Close() }, nil
+}
+
+// Presets are the presets of a home, sorted; of one name where names has it alone. An
+// error says which file is wrong, or which presets there are.
+func Presets(r *Reader, names ...string) ([]program.Preset, error) {
+	h, cfg, err := r.Settings()
+	if err != nil {
+		return nil, err
+	}
+	all, err := PresetNames(h)
+	if err == nil {
+		var list []program.Preset
+		if list, err = program.Presets(all, names, h.Preset, r.Options(h, cfg)); err == nil {
+			return list, nil
+		}
+	}
+	return nil, inputErr(err)
+}
+
+// A Wrap is one server of tools that a client is given under a policy. It is an
+// agent of its name: overrides, profiles, records and reports are that agent's.
+type Wrap struct {
+	Name    string
+	Command []string           // its program and the arguments; or
+	URL     string             // where it is
+	Secrets []config.MCPSecret // the variables, or the bearer token, that have a secret's value
+	Given
+
+	// Serve speaks with the client until that is at its end.
+	Serve func(ctx context.Context, w *Wrapped) error
+	// Ask asks the client's person; nil: nobody can be asked. It says no, and why,
+	// where the client's word does not count.
+	Ask hostcalls.Confirm
+
+	given   []config.MCPSecret // what the run holds of Secrets
+	env     []string           // variables that the run was given
+	folders caps.Set           // whose files the program sees
+	unfit   *run.Stopped       // why no lane here takes the program
+}
+
+// agent is the name of the session as an agent's.
+func (w *Wrap) agent() (ident.Agent, error) {
+	agent, err := ident.ParseAgent(w.Name)
+	if err != nil {
+		return agent, usagef("rlp mcp wrap %s: NAME is %w", w.Name, err)
+	}
+	return agent, w.whole()
+}
+
+// whole refuses what is no server.
+func (w *Wrap) whole() error {
+	if (len(w.Command) > 0) == (w.URL != "") {
+		return usagef("rlp mcp wrap %s takes either -- COMMAND ARGS... or --url URL", w.Name)
+	}
+	if w.URL != "" {
+		if err := config.ServerAddress(w.URL); err != "" {
+			return usagef("--url %s", err)
+		}
+		if len(w.Secrets) > 1 || len(w.Secrets) == 1 && w.Secrets[0].Variable != "" {
+			return usagef("a server at a URL takes one --secret ID, its bearer token, without a variable's name")
+		}
+		return nil
+	}
+	for i, s := range w.Secrets {
+		if s.Variable == "" {
+			w.Secrets[i].Variable = config.SecretVariable(s.ID)
+		}
+	}
+	if !filepath.IsAbs(w.Command[0]) || filepath.Clean(w.Command[0]) != w.Command[0] {
+		return usagef("%s: write the command as an absolute path, such as %s; which program a name leads to depends on PATH",
+			w.Command[0], "/usr/bin/node")
+	}
+	return nil
+}
+
+// asks is what the session asks for by itself: its server, the secrets that it is
+// given, and to read what its command names by absolute paths.
+func (w *Wrap) asks() ([]string, error) {
+	list := []string{"mcp:call:" + w.Name}
+	for _, s := range w.Secrets {
+		list = append(list, "secrets:read:"+s.ID)
+	}
+	if len(w.Command) == 0 {
+		return list, nil
+	}
+	for _, arg := range w.Command[1:] {
+		if !filepath.IsAbs(arg) || filepath.Clean(arg) != arg || lane.IsSystem(arg) {
+			continue
+		}
+		at, err := lane.Resolve(arg)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, inputErr(fmt.Errorf("%s: %w", arg, err))
+		}
+		list = append(list, "fs:read:"+at.File)
+	}
+	return list, nil
+}
+
+// admits makes w one of the settings' servers, for this composition alone. A name
+// that leads to another one is refused, so that one name is one server in every
+// policy and record.
+func (w *Wrap) admits(cfg *config.Config, path string) error {
+	if w.Name == hostcalls.ToolServer {
+		return usagef("rlp mcp wrap %s: the name is taken by the tools that bundles bring; take another one", w.Name)
+	}
+	if _, taken := cfg.MCP[w.Name]; taken {
+		return usagef("rlp mcp wrap %s: %s has [mcp.servers.%s]; take another name, or remove that", w.Name, path,
+			w.Name)
+	}
+	servers := maps.Clone(cfg.MCP)
+	if servers == nil {
+		servers = map[string]config.MCPServer{}
+	}
+	servers[w.Name] = config.MCPServer{Command: w.Command, URL: w.URL, Secrets: w.Secrets}
+	cfg.MCP = servers
+	return nil
+}
+
+// confined refuses to run a wrapped program where nothing is kept from it.
+func (w *Wrap) confined(l lane.Lane, err error) error {
+	var unsupported *lane.UnsupportedError
+	why := ""
+	switch {
+	case errors.As(err, &unsupported):
+		why = unsupported.Text()
+	case err == nil && l.Name() == "native":
+		why = `[exec] lane = "native" confines no program; take "auto", or give the server as --url`
+	default:
+		return err
+	}
+	w.unfit = &run.Stopped{Outcome: run.Unsupported, Status: run.StatusUnsupported, Message: w.Name + ": " + why}
+	if err == nil {
+		err = errors.Join(w.unfit, l.Close())
+	}
+	return err
+}

@@ -1,0 +1,67 @@
+package program
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/proxy"
+	"runloop.dev/rlp/launcher/run"
+)
+
+// A Start is a program that is an agent, as its run starts it.
+type Start struct {
+	Lane lane.Lane
+	File string   // the program, without links
+	Argv []string // the first is what it is told that it is called
+	Home string   // is its own, and lasts
+	Dir  string   // where it starts, if it may read that; else its working folder
+	Env  func(name string) (string, bool)
+
+	Outside proxy.Outside
+	Now     func() time.Time
+}
+
+// Body has the program run: its end is that of the run.
+func (s *Start) Body() run.Body { return s.serve }
+
+// cwd is the folder where the program starts, "" for its working folder.
+func (s *Start) cwd(holds caps.Set) string {
+	if s.Dir != "" && holds.Check(caps.Request{Family: caps.FS, Mode: caps.Read, Name: s.Dir}).Allow {
+		return s.Dir
+	}
+	return ""
+}
+
+// kept is how much of each stream a lane keeps: the report cuts it.
+func kept(l caps.Limits) int {
+	out, _ := l.Get(caps.StdoutMaxBytes)
+	err, _ := l.Get(caps.StderrMaxBytes)
+	return int(min(max(out, err), math.MaxInt32-1)) + 1
+}
+
+// stopped is why a program was not started.
+func stopped(err error) error {
+	var unsupported *lane.UnsupportedError
+	switch {
+	case errors.As(err, &unsupported):
+		return &run.Stopped{Outcome: run.Unsupported, Status: run.StatusUnsupported, Message: unsupported.Error()}
+	case errors.Is(err, lane.ErrNotExist), errors.Is(err, lane.ErrNotProgram), errors.Is(err, lane.ErrTooBig):
+		return &run.Stopped{Outcome: run.Refused, Status: run.StatusInput, Message: "starting the program: " + err.Error()}
+	}
+	return err
+}
+
+// ended is how a program ended.
+func ended(r *lane.Result) error {
+	switch {
+	case r.OutOfMemory:
+		return &run.Stopped{
+			Outcome: run.Memory, Status: run.StatusMemory, Message: "the program and what it started had all the memory that " +
+				"they get together",
+		}
+	}
+	return run.ExitCode(r.ExitCode)
+}

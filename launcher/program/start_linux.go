@@ -1,0 +1,41 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"runloop.dev/rlp/hostcalls/connect"
+	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/launcher/run"
+)
+
+func (s *Start) serve(ctx context.Context, c *run.Calls) error {
+	policy, err := connect.New(connect.Config{Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.Home, 0o700); err != nil {
+		return fmt.Errorf("making the home of the program: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	network := Network{Policy: policy, Outside: s.Outside, Now: s.Now, Base: c.Base, Look: func() {
+		if err := c.Reload(ctx); err != nil { // what cannot be recorded does not go on
+			cancel(err)
+		}
+	}}
+	r, err := s.Lane.Run(ctx, &lane.Command{
+		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, c.Env), Cwd: s.cwd(c.Holds),
+		Folders: append(Folders(c.Holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite}), Leased: Leased(c.Holds),
+		Stdin: c.Input, Timeout: math.MaxInt64, MaxOutput: kept(c.Limits), Network: network.Own(),
+	})
+	if err != nil {
+		return stopped(err)
+	}
+	_, outErr := c.Stdout.Write(r.Stdout.Data)
+	_, errErr := c.Stderr.Write(r.Stderr.Data)
+	return errors.Join(outErr, errErr, ended(r))
+}
