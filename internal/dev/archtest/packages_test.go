@@ -408,6 +408,7 @@ var packages = map[string]drawing{
 	}},
 	"internal/effect/links": {0, nil},
 	"internal/effect/netns": {0, nil},
+	"internal/effect/tty":   {0, nil},
 	"internal/effect/proxy": {1, doors{
 		"caps":                  "hosts and ports are canonical on both sides",
 		"internal/base/guard":   "a connection that breaks ends alone",
@@ -575,6 +576,7 @@ var packages = map[string]drawing{
 	"internal/engine/guest/hostiletest": {0, nil},
 	"internal/effect/lane": {2, doors{
 		"internal/effect/netns":        "passes the sockets of a program's network on",
+		"internal/effect/tty":          "has a terminal in raw mode while a program has one of its own",
 		"internal/base/strictjson":     "the seccomp profile of an engine",
 		"internal/base/guard":          "a lane that breaks ends its program",
 		"internal/effect/lane/sandbox": "tells it what is to be seen, and starts it",
@@ -900,6 +902,7 @@ var outside = map[string][]owner{
 		{"internal/effect/jail", false, "openat2"},
 		{"internal/effect/links", false, "links and folders of open folders"},
 		{"internal/effect/netns", false, "netlink, sockets, handing them over"},
+		{"internal/effect/tty", false, "modes and sizes of terminals"},
 		{"internal/effect/proxy", false, "splice, error numbers"},
 		{"internal/effect/netns/netnstest", false, "namespaces, capabilities"},
 		{"internal/effect/lane", false, "descriptors, control groups, filters"},
@@ -1103,6 +1106,7 @@ var guarded = map[string][]owner{
 		{"internal/effect/lane/confined", false, "a program of its own"},
 		{"internal/effect/lane/probe", false, "files outside of a lane"},
 		{"internal/effect/netns", false, "sockets are files until somebody serves them"},
+		{"internal/effect/tty", false, "a terminal is a file, a size that changes is a signal"},
 		{"internal/effect/netns/netnstest", false, "a copy of the test's program"},
 		{"internal/effect/proxy", false, "the errors of deadlines and of what is not there"},
 		{"internal/base/tomlfile", false, "opens and checks a file"},

@@ -42,7 +42,7 @@ func newBwrap(cfg Config) (Lane, error) {
 func (*bwrap) name() string { return "bwrap" }
 
 func (l *bwrap) order(ch *child, p *pinned, c *Command, files []uintptr) (*order, []*os.File, error) {
-	plan, err := l.plan(p, c)
+	plan, err := l.plan(ch, p, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,11 +114,14 @@ func bwrapArgs(s sandbox.Mount, p *sandbox.Plan) (args, after []string) {
 		return []string{"--proc", s.Path}, nil
 	case sandbox.Devices:
 		args = []string{"--size", sandbox.Small, "--tmpfs", s.Path}
-		for _, name := range sandbox.DeviceNames() {
+		for _, name := range p.DeviceNames() {
 			args = append(args, "--dev-bind-try", "/dev/"+name, "/dev/"+name)
 		}
-		for name, to := range sandbox.DeviceLinks() {
+		for name, to := range p.DeviceLinks() {
 			args = append(args, "--symlink", to, "/dev/"+name)
+		}
+		if p.Live {
+			args = append(args, "--dir", sandbox.TerminalsAt)
 		}
 		return args, []string{"--remount-ro", s.Path}
 	}

@@ -53,7 +53,6 @@ func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	if err != nil {
 		return nil, errors.Join(err, ch.close())
 	}
-	ch.relay.begin(ch.pass)
 	return ch, nil
 }
 
@@ -75,9 +74,11 @@ func (ch *child) files(theirs *ends, c *Command) (files []uintptr, err error) {
 	case c.pipes != nil:
 		files[0], files[1] = c.pipes.stdin.Fd(), c.pipes.stdout.Fd()
 	case ch.relay != nil:
-		ch.streams = [3]uintptr{files[0], ch.relay.theirs[1].Fd(), ch.relay.theirs[2].Fd()}
-		if f := ch.relay.theirs[0]; f != nil {
-			ch.streams[0] = f.Fd()
+		ch.streams = [3]uintptr{files[0], null, null}
+		for i, f := range ch.relay.theirs {
+			if f != nil {
+				ch.streams[i] = f.Fd()
+			}
 		}
 		files[0] = null
 	default:
@@ -185,6 +186,10 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	defer ch.lane.wakeAt(ctx)()
 	end, unserved := ch.network(c)
 	defer end()
+	if unserved == nil {
+		unserved = ch.joined()
+	}
+	defer ch.relay.leave() // should this break, too
 	killed, err := ch.serve(ctx, c.deadline())
 	if err == nil && killed {
 		ch.kill()
@@ -219,6 +224,26 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	}
 	r.TimedOut = killed && status.Signaled()
 	return r, nil
+}
+
+// joined has the program's streams moved, after its terminal was taken where it has
+// one. Where that fails the child is ended.
+func (ch *child) joined() error {
+	if ch.relay != nil && ch.relay.terminal {
+		ours, theirs, err := sandbox.ReceiveTerminal(ch.net)
+		if err == nil {
+			err = ch.relay.serve(ours, theirs)
+		}
+		if err == nil {
+			err = unix.Sendto(ch.net, []byte{0}, unix.MSG_NOSIGNAL, nil)
+		}
+		if err != nil {
+			ch.kill()
+			return errors.Join(errUnserved, err)
+		}
+	}
+	ch.relay.begin(ch.pass)
+	return nil
 }
 
 // written waits until what passes through has been taken. Where the program had to be
@@ -390,7 +415,7 @@ func (n *native) calm() {
 	_, _ = unix.Read(n.wake, count[:])
 }
 
-// handOver is how long a confined rlp may take to make a network, in seconds.
+// handOver is how long a confined rlp may take to make a network or a terminal, in seconds.
 const handOver = 30
 
 // network takes the child's network, where it makes one, and has it served. What
@@ -409,9 +434,6 @@ func (ch *child) network(c *Command) (end func(), err error) {
 			end = func() {}
 		}
 	}()
-	if err := unix.SetsockoptTimeval(ch.net, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: handOver}); err != nil {
-		return nil, err
-	}
 	s, err := netns.Receive(ch.net)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnserved, err)

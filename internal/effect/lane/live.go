@@ -10,6 +10,11 @@ type Live struct {
 	// command says. Its end is the end of the program's stdin. A terminal is not
 	// read while this process is in the background.
 	Stdin *os.File
+	// Where Stdin and Stdout are terminals the program gets one of its own, as large
+	// and with the same modes, and never theirs: theirs is in raw mode meanwhile, what is
+	// typed and what is written passes as it is, and so does another size. Stderr is
+	// that terminal's, too, unless it is none.
+	//
 	// Stdout and Stderr get what the program writes, as it writes it; nil: nobody.
 	// When one takes no more the program hears it as the writer to a closed pipe does.
 	Stdout, Stderr *os.File

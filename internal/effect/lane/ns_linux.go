@@ -33,7 +33,7 @@ type namespaces struct{ lane *native }
 func (*namespaces) name() string { return "ns" }
 
 func (o *namespaces) order(ch *child, p *pinned, c *Command, files []uintptr) (*order, []*os.File, error) {
-	plan, err := o.lane.plan(p, c)
+	plan, err := o.lane.plan(ch, p, c)
 	if err != nil {
 		return nil, nil, err
 	}

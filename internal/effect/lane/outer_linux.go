@@ -16,7 +16,7 @@ import (
 )
 
 // plan is what a confined rlp shall do for c, p being its program.
-func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
+func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(p.fd, &st); err != nil {
 		return nil, fmt.Errorf("looking at the program: %w", err)
@@ -47,7 +47,9 @@ func (n *native) plan(p *pinned, c *Command) (*sandbox.Plan, error) {
 	if c.Network != nil {
 		pl.Network, pl.Ports = true, c.Network.Ports
 	}
-	pl.Live = c.Live != nil
+	if r := ch.relay; r != nil {
+		pl.Live, pl.Terminal, pl.Apart = true, r.terminal, r.theirs[2] != nil
+	}
 	n.judging(pl, &s)
 	n.bound(pl)
 	return pl, nil
@@ -169,6 +171,10 @@ func (ch *child) wired(p *sandbox.Plan, files []uintptr) ([]uintptr, []*os.File,
 		return nil, nil, fmt.Errorf("making a socket: %w", err)
 	}
 	ch.net = pair[0]
+	if err := unix.SetsockoptTimeval(ch.net, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: handOver}); err != nil {
+		closeAll(append(theirs, os.NewFile(uintptr(pair[1]), "socket")))
+		return nil, nil, fmt.Errorf("making a socket: %w", err)
+	}
 	socket := os.NewFile(uintptr(pair[1]), "socket")
 	files, theirs = append(files, socket.Fd()), append(theirs, socket)
 	if p.Live {

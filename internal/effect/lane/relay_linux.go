@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
+	"runloop.dev/rlp/internal/effect/tty"
 )
 
 // A relay moves what a program reads and writes between it and the files of a
@@ -17,8 +18,11 @@ import (
 // from holds up neither the others nor the end of the program's time.
 type relay struct {
 	live     *Live
-	theirs   [3]*os.File // the program's ends; the first is nil where rlp's stdin is not read
+	terminal bool // the program gets one of its own
+	screen   *tty.Terminal
+	theirs   [3]*os.File // the program's ends; nil where it gets others
 	ours     [3]int      // -1: none
+	held     int         // the program's side of its terminal
 	out, err kept
 	stop     int // an eventfd: the program has ended
 	drop     int // another: nobody waits for what is not taken
@@ -54,7 +58,7 @@ func newRelay(c *Command) (_ *relay, err error) {
 		return nil, nil
 	}
 	r := &relay{
-		live: c.Live, ours: [3]int{-1, -1, -1}, stop: -1, drop: -1,
+		live: c.Live, ours: [3]int{-1, -1, -1}, held: -1, stop: -1, drop: -1,
 		ended: make(chan struct{}), moved: make(chan struct{}),
 	}
 	r.out.max, r.err.max = c.MaxOutput, c.MaxOutput
@@ -70,8 +74,9 @@ func newRelay(c *Command) (_ *relay, err error) {
 			return nil, fmt.Errorf("making an event: %w", err)
 		}
 	}
+	r.terminal = tty.Is(c.Live.Stdin) && tty.Is(c.Live.Stdout)
 	for i := range r.ours {
-		if i == 0 && c.Live.Stdin == nil {
+		if i == 0 && c.Live.Stdin == nil || r.terminal && (i < 2 || c.Live.Stderr == nil || tty.Is(c.Live.Stderr)) {
 			continue
 		}
 		var p [2]int
@@ -120,7 +125,9 @@ func (r *relay) begin(pass func(unix.Signal)) {
 		moving.Go(func() { r.feed(r.live.Stdin, r.ours[0]) })
 	}
 	moving.Go(func() { r.move(r.ours[1], r.live.Stdout, &r.out) })
-	moving.Go(func() { r.move(r.ours[2], r.live.Stderr, &r.err) })
+	if r.ours[2] >= 0 {
+		moving.Go(func() { r.move(r.ours[2], r.live.Stderr, &r.err) })
+	}
 	r.begun = true
 	go func() {
 		moving.Wait()
@@ -142,6 +149,21 @@ func (r *relay) begin(pass func(unix.Signal)) {
 			}
 		}
 	})
+}
+
+// serve takes rlp's side of the program's terminal, and the program's own, which is
+// kept open: a program may close all that it has of it, and open it again.
+func (r *relay) serve(ours, theirs int) error {
+	r.ours[1], r.held = ours, theirs
+	var err error
+	if r.ours[0], err = unix.FcntlInt(uintptr(ours), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("serving a terminal: %w", err)
+	}
+	if err := unix.SetNonblock(ours, true); err != nil {
+		return fmt.Errorf("serving a terminal: %w", err)
+	}
+	r.screen = tty.Hold(r.live.Stdin, func(t *tty.Terminal) { _ = t.Like(theirs, false) })
+	return r.screen.Like(theirs, true)
 }
 
 // end says that the program has ended: no signal is passed any more. It waits until
@@ -169,11 +191,24 @@ func (r *relay) end(ctx context.Context, most time.Duration) {
 	}
 	select {
 	case <-r.moved:
-		return
 	case <-ctx.Done():
+		r.tell(&r.drop)
 	case <-late:
+		r.tell(&r.drop)
 	}
-	r.tell(&r.drop)
+	r.leave()
+}
+
+// leave gives rlp's terminal back.
+func (r *relay) leave() {
+	if r == nil || r.held < 0 {
+		return
+	}
+	if r.screen != nil {
+		r.screen.Release()
+	}
+	_ = unix.Close(r.held)
+	r.held = -1
 }
 
 // tell has all who move something know of an event.
@@ -286,7 +321,7 @@ func (r *relay) feed(from *os.File, to int) {
 				return
 			}
 			there := []unix.PollFd{{Fd: int32(to)}, stopped, {Fd: int32(fd), Events: unix.POLLIN}}
-			if !foreground(fd) {
+			if !r.foreground() {
 				if wait(there[:2], backgroundMS) {
 					return
 				}
@@ -295,7 +330,7 @@ func (r *relay) feed(from *os.File, to int) {
 			if !wait(there, -1) || there[0].Revents != 0 || there[1].Revents != 0 {
 				return
 			}
-			if !foreground(fd) { // meanwhile
+			if !r.foreground() { // meanwhile
 				continue
 			}
 			n, err := unix.Read(fd, buf)
@@ -322,9 +357,11 @@ func (r *relay) put(to int, p []byte) bool {
 	return true
 }
 
-// foreground reports whether this process may read fd: it is no terminal, another's,
-// or one that it is in the foreground of. Who reads one from the background is stopped.
-func foreground(fd int) bool {
-	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	return err != nil || group == unix.Getpgrp()
+// foreground reports whether rlp's stdin may be read, and has it in raw mode where the
+// program has a terminal of its own.
+func (r *relay) foreground() bool {
+	if r.screen != nil {
+		return r.screen.Foreground()
+	}
+	return tty.IsForeground(r.live.Stdin)
 }

@@ -26,12 +26,15 @@ func (p *Plan) OwnEtc() map[string]string {
 // and a program that is their owner would change their modes; and how many files
 // a private folder holds is bounded as in the lane ns.
 func (p *Plan) complete() error {
-	for _, name := range DeviceNames() {
+	for _, name := range p.DeviceNames() {
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC}
 		err := unix.MountSetattr(unix.AT_FDCWD, "/dev/"+name, unix.AT_SYMLINK_NOFOLLOW, &attr)
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("closing /dev/%s: %w", name, err)
 		}
+	}
+	if err := p.mountTerminals(); err != nil {
+		return err
 	}
 	for _, s := range p.Mounts {
 		if s.Kind != Private {

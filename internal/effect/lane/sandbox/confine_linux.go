@@ -53,6 +53,9 @@ func Confined() int {
 	if err := view(); err != nil {
 		return report(err)
 	}
+	if err := p.terminal(); err != nil {
+		return report(err)
+	}
 	unix.Umask(0o077)
 	return p.act()
 }
@@ -78,7 +81,10 @@ func (p *Plan) act() int {
 	if p.Proof {
 		return confineProved
 	}
-	attr := &syscall.ProcAttr{Dir: dir, Env: p.Env, Files: p.streams(), Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{
+		Dir: dir, Env: p.Env, Files: p.streams(),
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: p.Terminal},
+	}
 	path := "/proc/self/fd/" + strconv.Itoa(program)
 	if p.Script {
 		attr.Files, path = append(attr.Files, uintptr(program)), "/proc/self/fd/"+strconv.Itoa(scriptFile)

@@ -109,6 +109,10 @@ func (p *Plan) fileRules(files uint64, hidden []string) map[string]uint64 {
 	for _, name := range []string{"/dev/null", "/dev/zero", "/dev/full"} {
 		rules[name] = fileSingle | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
+	if p.Live {
+		rules["/dev/tty"] = fileSingle | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+		rules[TerminalsAt] = fileSingle | fileReads | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
 	for dir := range above {
 		rules[dir] &^= fileReads
 	}

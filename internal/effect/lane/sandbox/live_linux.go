@@ -9,7 +9,12 @@ import (
 
 // streams are the program's: those of this process, or such as pass through rlp.
 func (p *Plan) streams() []uintptr {
-	if p.Live {
+	switch tty := uintptr(p.tty); {
+	case p.Terminal && p.Apart:
+		return []uintptr{tty, tty, LiveFile + 2}
+	case p.Terminal:
+		return []uintptr{tty, tty, tty}
+	case p.Live:
 		return []uintptr{LiveFile, LiveFile + 1, LiveFile + 2}
 	}
 	return []uintptr{0, 1, 2}

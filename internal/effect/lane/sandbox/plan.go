@@ -38,8 +38,11 @@ type Plan struct {
 	Scratch   int64 // bytes of each private folder
 	Network   bool  // one is made, and handed over by [SocketFile]
 	Live      bool  // the program's streams are [LiveFile] and the two after it
+	Terminal  bool  // but the first two are a terminal of its own, handed over by [SocketFile]
+	Apart     bool  // and the third is not
 	Ports     []uint16
 
+	tty    int          // the program's side of its terminal
 	guards []guardedDir // made from the mounts where programs will be
 }
 
@@ -82,6 +85,8 @@ func (p *Plan) each(c *codec) {
 	c.flag(&p.Links)
 	c.flag(&p.Network)
 	c.flag(&p.Live)
+	c.flag(&p.Terminal)
+	c.flag(&p.Apart)
 	for _, s := range []*string{&p.Work, &p.File, &p.Dir} {
 		c.text(s)
 	}

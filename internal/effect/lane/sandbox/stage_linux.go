@@ -21,12 +21,10 @@ type stage struct {
 	closing []int    // private mounts that become read-only at the end
 	own     []uint64 // the file systems that are the stage's own
 	size    string   // of each of them that stays open for writing
+	plan    *Plan
 }
 
-const (
-	keepLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
-	still     = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-)
+const keepLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
 // A MountSource is a mount and the open files that it is made from.
 type MountSource struct {
@@ -40,7 +38,7 @@ func (p *Plan) build() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("parting from the mounts of others: %w", err)
 	}
-	s := &stage{root: -1, size: strconv.FormatInt(p.Scratch, 10)}
+	s := &stage{root: -1, size: strconv.FormatInt(p.Scratch, 10), plan: p}
 	var sources []MountSource
 	for _, mount := range p.Mounts {
 		c, err := s.open(mount)
@@ -199,27 +197,6 @@ func (s *stage) isOwn(dir int) bool {
 	return unix.Fstat(dir, &st) == nil && slices.Contains(s.own, st.Dev)
 }
 
-// processes is /proc of this process's own namespace, with nothing in it but
-// processes: no settings of the machine.
-func processes() (int, error) {
-	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("fsopen: %w", err)
-	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigSetString(fs, "subset", "pid"); err != nil {
-		return -1, fmt.Errorf("a /proc of processes alone: %w", err)
-	}
-	if err := unix.FsconfigCreate(fs); err != nil {
-		return -1, fmt.Errorf("making a /proc: %w", err)
-	}
-	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, still|unix.MOUNT_ATTR_NOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("mounting a /proc: %w", err)
-	}
-	return fd, nil
-}
-
 // empty is a mount with nothing in it: a folder, or a device that may not be
 // opened.
 func (c *MountSource) empty(s *stage) (int, error) {
@@ -344,7 +321,7 @@ func (s *stage) place(dir int, name string, folder bool) (int, error) {
 
 // devices are the few that act on nothing but the program itself.
 func (s *stage) devices(dev int) error {
-	for _, name := range DeviceNames() {
+	for _, name := range s.plan.DeviceNames() {
 		fd, err := unix.Open("/dev/"+name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			continue
@@ -368,23 +345,25 @@ func (s *stage) devices(dev int) error {
 			return fmt.Errorf("/dev/%s: %w", name, err)
 		}
 	}
-	for name, to := range DeviceLinks() {
+	for name, to := range s.plan.DeviceLinks() {
 		if err := unix.Symlinkat(to, dev, name); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// DeviceNames are the devices that programs get.
-func DeviceNames() []string { return []string{"null", "zero", "full", "random", "urandom"} }
-
-// DeviceLinks are the links among devices that programs get.
-func DeviceLinks() map[string]string {
-	return map[string]string{
-		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
-		"stderr": "/proc/self/fd/2", "shm": "/tmp",
+	if !s.plan.Live {
+		return nil
 	}
+	tree, err := terminals()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	at, err := s.place(dev, path.Base(TerminalsAt), true)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // words are the files in which programs look up names. Where the operator's own
