@@ -103,7 +103,7 @@ func TestAttacks(t *testing.T) {
 			}
 			defer mod.Close()
 			end := mod.Run(t.Context(), guest.RunConfig{
-				Wall: wallOf(a.Ends&hostiletest.Timeout != 0), Grace: 15 * time.Second, // on a machine that is busy
+				Wall: wallOf(a.Ends&hostiletest.Timeout != 0), Grace: stops,
 			})
 			if a.Ends&endsOf[end.Kind] == 0 || end.Abandoned || end.PeakMemory > 64<<20 {
 				t.Errorf("%s: %+v", a.What, end)

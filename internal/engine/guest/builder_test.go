@@ -144,7 +144,8 @@ func exit() abi.Func {
 }
 
 const (
-	wide  = time.Minute // for what ends by itself, however busy the machine is
+	wide  = time.Minute      // for what ends by itself, however busy the machine is
+	stops = 15 * time.Second // for what is stopped
 	quick = 50 * time.Millisecond
 )
 

@@ -62,7 +62,7 @@ func runHostile(t *testing.T, file string, clock wasi.Clock, wall time.Duration)
 		return e
 	}
 	defer mod.Close()
-	e.end = mod.Run(t.Context(), guest.RunConfig{Wall: wall})
+	e.end = mod.Run(t.Context(), guest.RunConfig{Wall: wall, Grace: stops})
 	e.stdout = out.String()
 	return e
 }
