@@ -207,12 +207,14 @@ bench-serve: build ## rlp serve under load: against a launch in process, 1,000 r
 	cd internal/dev/tools && $(GO) build -o ../../../.work/bench-table ./bench
 	@.work/bench-table -serve -rounds $(ROUNDS) $(if $(JSON),-json)
 
-# Go makes every binary first and then runs one at a time. Once each (1x) judges
-# nothing but that they work: on less.
+# Go makes every binary first and then runs one at a time. With TESTS they are there,
+# and nothing is judged but that each benchmark works.
+BENCHMARKS = $(if $(TESTS),.ci/benchmarks $(TESTS),$(GO) test -vet=off -ldflags=-w -run '^$$' -bench '$(value BENCH)' -benchmem \
+	-benchtime $(BENCHTIME) -count $(COUNT) -timeout 3h $$(.ci/having Benchmark | cut -d' ' -f1 | sort -u))
 .PHONY: bench-go
 bench-go: $(TOOLS)/.built ## every benchmark, summed up, and the ratios that are promised (BENCH=, COUNT=, BENCHTIME=)
 	@mkdir -p .work
-	$(GO) test -vet=off -ldflags=-w -run '^$$' -bench '$(value BENCH)' -benchmem -benchtime $(BENCHTIME) $(if $(filter 1x,$(BENCHTIME)),-short) -count $(COUNT) -timeout 3h $$(.ci/having Benchmark | cut -d' ' -f1 | sort -u) >.work/bench.txt || { cat .work/bench.txt; exit 1; }
+	$(BENCHMARKS) >.work/bench.txt || { cat .work/bench.txt; exit 1; }
 	$(TOOLS)/benchstat .work/bench.txt
 	$(TOOLS)/ratio <.work/bench.txt
 

@@ -173,10 +173,11 @@ func BenchmarkIdle(b *testing.B) {
 		{"c", 1000, cGuest},
 		{"go", 100, goGuest},
 	} {
+		name := fmt.Sprintf("%s=%d", g.name, g.n)
 		if testing.Short() {
 			g.n /= 50
 		}
-		b.Run(fmt.Sprintf("%s=%d", g.name, g.n), func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			c := newIdleAgents(b, g.wasm(b))
 			c.enter(0, 8) // what the first ones make is there for all
 			before := measure(b)

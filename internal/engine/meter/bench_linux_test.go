@@ -41,7 +41,7 @@ func overhead(b *testing.B, wasm []byte, fill bool) {
 	both := []*program{newProgram(b, cfg, wasm), newProgram(b, cfg, out)}
 	best := map[string]*[2]time.Duration{}
 	for b.Loop() {
-		for range 3 {
+		for range size(3, 1, 3) {
 			for _, kernel := range kernels {
 				if best[kernel] == nil {
 					best[kernel] = &[2]time.Duration{math.MaxInt64, math.MaxInt64}

@@ -109,7 +109,7 @@ func (b *bench) testBinary(s source) (*suite, error) {
 	name := strings.ReplaceAll(strings.TrimPrefix(s.pkg, "./"), "/", "-") + ".test"
 	file := filepath.Join(b.work, name)
 	if !b.built[file] {
-		if err := b.goBuild(s.module, nil, "test", "-c", "-o", file, s.pkg); err != nil {
+		if err := b.goBuild(s.module, nil, "test", "-c", "-vet=off", "-ldflags=-w", "-o", file, s.pkg); err != nil {
 			return nil, err
 		}
 		b.built[file] = true
@@ -117,6 +117,9 @@ func (b *bench) testBinary(s source) (*suite, error) {
 	args := []string{
 		file, "-test.run", "^$", "-test.bench", s.match, "-test.benchtime", s.benchtime, "-test.timeout",
 		suiteTime.String(),
+	}
+	if b.rounds == 1 { // to see that it works
+		args = append(args, "-test.short")
 	}
 	return &suite{
 		name: s.pkg + " " + s.match, args: append(args, s.args...), dir: filepath.Join(s.module, s.pkg),
