@@ -95,7 +95,7 @@ func TestValuesOfPlaceholdersAtTheirBounds(t *testing.T) {
 		{Given{Home: "/h"}, "x", ""},
 		{Given{}, "/x", "/x"},
 	} {
-		if got, err := x.given.absolute(x.in); got != x.want || (err == nil) != (x.want != "") {
+		if got, err := x.given.Absolute(x.in); got != x.want || (err == nil) != (x.want != "") {
 			t.Errorf("%+v of %q: %q, %v", x.given, x.in, got, err)
 		}
 	}

@@ -211,7 +211,7 @@ func (b *Base) Resolve(declared []Param, given Given) (Resolved, error) {
 				about(p))
 			continue
 		}
-		clean, err := given.absolute(v.Path)
+		clean, err := given.Absolute(v.Path)
 		if err != nil {
 			r.add(tomlfile.Pos(v.Pos), CodeBadParam, "", "the value of %s: %v", p.Name, err)
 			continue
@@ -236,9 +236,9 @@ func (b *Base) Resolve(declared []Param, given Given) (Resolved, error) {
 	return out, nil
 }
 
-// absolute makes a value an absolute clean path. ".." is resolved by the text,
+// Absolute makes a value an absolute clean path. ".." is resolved by the text,
 // as a shell's user expects of a relative path.
-func (g Given) absolute(s string) (string, error) {
+func (g Given) Absolute(s string) (string, error) {
 	switch {
 	case s == "~" || strings.HasPrefix(s, "~/"):
 		if g.Home == "" {

@@ -16,13 +16,13 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -41,8 +41,9 @@ type Subject struct {
 	Programs run.Resolver      // what a program's path leads to
 	Execs    []string          // programs as the bundle's policy wrote them
 	Floor    *caps.Layer       // what narrows a run after untrusted content; nil: nothing does
-	// home is not told, nor is where links lead; nil: both are ([Subject.Without]).
-	home Home
+	// names are how its places are told to who does not operate, to whom where links
+	// lead is not told; nil: all is ([Subject.Without]).
+	names *places.Names
 }
 
 // Agent is the name of the agent.
@@ -85,54 +86,44 @@ func hostErr(err error) error {
 	return &Error{Status: run.StatusInput, OfHost: true, Err: err}
 }
 
-// A Home is how files of the operator's are named to somebody who is not to learn
-// where the home is: relative to it. The zero Home names every file by its path.
-type Home []string
-
-// HomeAt is the home at dir, which may also be reached as one of others.
-func HomeAt(dir string, others ...string) Home { return append(Home{dir}, others...) }
-
-// Name is a file, relative to the home if it is in it.
-func (h Home) Name(file string) string {
-	for _, dir := range h {
-		if rel, is := strings.CutPrefix(file, dir+"/"); is {
-			return rel
-		}
-	}
-	return file
-}
-
-// Pos is a position, its file named so.
-func (h Home) Pos(p caps.Pos) caps.Pos {
-	p.File = h.Name(p.File)
-	return p
-}
-
-// Holds reports whether a text names the home.
-func (h Home) Holds(text string) bool {
-	return slices.ContainsFunc(h, func(dir string) bool { return strings.Contains(text, dir) })
-}
-
 // Without is s for somebody who does not operate: its files are named relative to
 // the home, and nothing is told of where links lead, nor of what the host keeps for
 // itself but that the host does.
-func (s *Subject) Without(h Home) *Subject {
+func (s *Subject) Without(n *places.Names) *Subject {
 	told := *s
-	told.home, told.Override = h, h.Name(s.Override)
+	told.names = s.Names(n)
+	told.Override = told.names.File(s.Override)
 	return &told
+}
+
+// Names is n that names what placeholders of s stand for, and what links lead to.
+func (s *Subject) Names(n *places.Names) *places.Names {
+	n = s.filled(n)
+	for _, r := range s.Paths.Redirects {
+		n = n.With(r.Path, n.Path(r.Written))
+	}
+	return n
+}
+
+// filled is n that names what placeholders stand for.
+func (s *Subject) filled(n *places.Names) *places.Names {
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		n = n.Param(name, s.Params[name])
+	}
+	return n
 }
 
 // told is a policy as it may be told.
 func (s *Subject) told(p run.Policy) run.Policy {
-	if s.home == nil {
+	if s.names == nil {
 		return p
 	}
-	p.Base = s.home.entries(p.Base)
+	p.Base = s.names.Entries(p.Base)
 	layers := p.Layers
 	p.Layers = nil
 	for _, l := range layers {
 		if l.Name != caps.ProtectedLayer {
-			p.Layers = append(p.Layers, s.home.layer(l))
+			p.Layers = append(p.Layers, s.names.Layer(l))
 		}
 	}
 	return p
@@ -140,95 +131,28 @@ func (s *Subject) told(p run.Policy) run.Policy {
 
 // layerName is the name of a layer as it may be told.
 func (s *Subject) layerName(name string) string {
-	if s.home != nil && name == caps.ProtectedLayer {
-		return caps.HostLayer
+	if s.names != nil {
+		return places.LayerName(name)
 	}
 	return name
 }
 
-// scope is a path, or another scope, as it may be told: a path as the agent's
-// policy wrote it, with its placeholders, relative to the home if it is in it.
-func (s *Subject) scope(scope string) string {
-	if s.home == nil {
-		return scope
-	}
-	if r, rest, is := s.redirect(scope, func(r run.Redirect) string { return r.Path }); is {
-		scope = r.Written + rest
-	}
-	return s.home.Name(s.unfilled(scope))
-}
-
-// unfilled is a path with a placeholder in the place of its value, which is the
-// operator's: that of the longest value, for one may lie beneath another.
-func (s *Subject) unfilled(path string) string {
-	told, most := path, -1
-	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
-		if rest, is := below(path, s.Params[name]); is && len(s.Params[name]) > most {
-			told, most = "{"+name+"}"+rest, len(s.Params[name])
-		}
-	}
-	return told
-}
-
-// redirect is what led a path of the policy elsewhere, and what comes behind it in
-// path: of several the one whose side that counts is the longest.
-func (s *Subject) redirect(path string, side func(run.Redirect) string) (of run.Redirect, rest string, found bool) {
+// redirected is where a path leads that the policy writes, or that lies below one: of
+// several the longest counts.
+func (s *Subject) redirected(path string) string {
+	to, rest := path, path
 	for _, r := range s.Paths.Redirects {
-		if tail, is := below(path, side(r)); is && (!found || len(tail) < len(rest)) {
-			of, rest, found = r, tail, true
+		if tail, is := places.Below(path, r.Written); is && len(tail) < len(rest) {
+			to, rest = r.Path+tail, tail
 		}
 	}
-	return of, rest, found
-}
-
-// below is what comes behind dir in a path that is dir or lies below it.
-func below(path, dir string) (rest string, is bool) {
-	rest, is = strings.CutPrefix(path, dir)
-	return rest, is && (rest == "" || rest[0] == '/')
-}
-
-// capability is a capability string as it may be told.
-func (s *Subject) capability(text string) string {
-	if at := strings.IndexByte(text, '/'); at >= 0 {
-		return text[:at] + s.scope(text[at:])
-	}
-	return text
-}
-
-// capabilities are capability strings as they may be told.
-func (s *Subject) capabilities(list []string) []string {
-	told := make([]string, len(list))
-	for i := range list {
-		told[i] = s.capability(list[i])
-	}
-	return told
-}
-
-func (h Home) entries(list []caps.Entry) []caps.Entry {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i].Pos = h.Pos(list[i].Pos)
-	}
-	return list
-}
-
-func (h Home) layer(l *caps.Layer) *caps.Layer {
-	c := *l
-	c.Allow, c.Deny, c.Spare = h.entries(l.Allow), h.entries(l.Deny), h.entries(l.Spare)
-	c.Bounds, c.Leases = slices.Clone(l.Bounds), slices.Clone(l.Leases)
-	for i := range c.Bounds {
-		c.Bounds[i].Pos = h.Pos(c.Bounds[i].Pos)
-	}
-	for i := range c.Leases {
-		c.Leases[i].Pos = h.Pos(c.Leases[i].Pos)
-	}
-	return &c
+	return to
 }
 
 // file is where a file that an answer names lies.
 func (s *Subject) file(name string) string {
-	if s.home != nil && !filepath.IsAbs(name) {
-		return filepath.Join(s.home[0], name)
+	if s.names != nil && !filepath.IsAbs(name) {
+		return filepath.Join(s.names.Home(), name)
 	}
 	return name
 }
@@ -249,10 +173,8 @@ func (s *Subject) canonical(r caps.Request) (caps.Request, error) {
 	if r.Family != caps.FS && r.Family != caps.Exec || r.Name == "*" {
 		return r, nil
 	}
-	if s.home != nil {
-		if to, rest, is := s.redirect(r.Name, func(r run.Redirect) string { return r.Written }); is {
-			r.Name = to.Path + rest
-		}
+	if s.names != nil {
+		r.Name = s.redirected(r.Name)
 		return r, nil
 	}
 	resolve := run.Resolver(jail.Canonical)

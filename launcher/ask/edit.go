@@ -230,7 +230,7 @@ func (ed *editor) remove(l *caps.Layer, pos caps.Pos) bool {
 		if e.Pos != pos || e.Grant.Family != ed.request.Family {
 			return false
 		}
-		words = append(words, ed.of.capabilities(wordsOf(e.Grant))...)
+		words = append(words, ed.of.names.Capabilities(wordsOf(e.Grant))...)
 		return true
 	})
 	if len(words) == 0 {

@@ -7,6 +7,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -21,7 +22,7 @@ func ExampleExplain() {
 		Bundle: &bundles.Bundle{Manifest: &bundles.Manifest{}}, Override: file, Domains: policy.BuiltinDomains(),
 		Policy: run.Policy{Base: base.Entries, Layers: []*caps.Layer{override.Layer}},
 	}
-	for _, of := range []*ask.Subject{s, s.Without(ask.HomeAt("/home/mara/.runloop"))} {
+	for _, of := range []*ask.Subject{s, s.Without(places.Of("/home/mara/.runloop"))} {
 		e, err := ask.Explain(of, ask.Query{Text: "kb_write drafts"})
 		if err != nil {
 			fmt.Println(err)

@@ -8,18 +8,21 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/environ"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
 // A Query is what somebody asks about: a request in any form that [Query.Text] has
 // in policies, records and command lines.
 type Query struct {
-	Text          string
+	Text          string    // "": what the record At of the run was about
 	Write, Remove bool      // of a path: to write it, or to remove it
 	Method        string    // of a URL; "": each
 	Run           string    // a recorded run; "": the next launch
 	At            uint64    // the record of the run up to which it is told; 0: the last
 	Now           time.Time // leases that are over by then hold nothing
+
+	recorded bool // Text is what the record At of the run was about
 }
 
 // Explain says how a launch of s that were made now would decide q, and why.
@@ -32,7 +35,7 @@ func Explain(s *Subject, q Query) (*Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.home == nil {
+	if s.names == nil {
 		e.Redirected = redirects(s.Paths, requests[0].Family)
 	}
 	if s.Relaxed {
@@ -43,7 +46,7 @@ func Explain(s *Subject, q Query) (*Explanation, error) {
 		return nil, err
 	}
 	switch {
-	case s.home == nil:
+	case s.names == nil:
 		e.Refused = s.Paths.Refusal(left)
 	case left.Effective.Any(caps.FS):
 		e.Untold = untoldPaths
@@ -78,17 +81,23 @@ func (s *Subject) explain(p run.Policy, requests []caps.Request, q Query) (*Expl
 			return nil, usagef("%s: %w", q.Text, err)
 		}
 		shown := r
-		if s.home != nil { // whoever is not told where it leads is told what they named
-			shown, shown.Name = asked, s.unfilled(asked.Name)
+		if s.names != nil { // whoever is not told where it leads is told what they named
+			shown = asked
+			if shown.Name = s.filled(places.Of()).Path(asked.Name); q.recorded { // or what a record names
+				shown.Name = s.names.Path(asked.Name)
+			}
 		}
 		d := decision{s, told.Effective, s.told(p), r, shown, togetherModes(requests, r)}.explain(q)
 		if host := whole.Effective.Check(r); d.Allow && !host.Allow {
 			d.byHost(host)
 		}
-		if s.home == nil && shown.Name != asked.Name {
+		if s.names == nil && shown.Name != asked.Name {
 			d.Written, d.Resolved = asked.Name, shown.Name
 		}
 		parts = append(parts, d)
+	}
+	if q.recorded {
+		q.Text = s.names.Capability(q.Text)
 	}
 	e := together(q.Text, parts)
 	return &e, nil
@@ -106,7 +115,7 @@ type decision struct {
 
 func (x decision) explain(q Query) Explanation {
 	e := x.held.Explain(x.request)
-	e.Asked, e.Scope = x.shown.String(), x.of.scope(e.Scope)
+	e.Asked, e.Scope = x.shown.String(), x.of.names.Path(e.Scope)
 	d := Explanation{
 		Explanation: e, Decision: verdict(e.Allow), Layer: refuser(e), Kind: about(x.request),
 		Leases: x.of.leasesOn(x.held, x.request), Hidden: hiddenFor(x.held, x.request),
@@ -181,7 +190,7 @@ func (d *Explanation) leased(of *Subject, s caps.Set, q Query) {
 				d.Votes[i].Allow, d.Votes[i].Pos = false, l.Pos
 			}
 		}
-		what := fmt.Sprintf("%q", of.capability(l.Grant.String()))
+		what := fmt.Sprintf("%q", of.names.Capability(l.Grant.String()))
 		d.Edits, d.Verified = []Edit{{Layer: d.Layer, Do: "remove", What: what, Source: l.Pos, Text: "remove the lease " +
 			what + " from " + l.Pos.String() + ", or give it a later end or more uses"}}, true
 		return

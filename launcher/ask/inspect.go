@@ -8,6 +8,7 @@ import (
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -96,11 +97,12 @@ func Inspect(b *bundles.Bundle, compiler func() (string, error)) (*Inspection, e
 }
 
 // Without is d for somebody who is not told where the home is.
-func (d *Inspection) Without(h Home) *Inspection {
+func (d *Inspection) Without(n *places.Names) *Inspection {
 	told := *d
+	told.Policy = withheld(n, d.Policy)
 	told.Findings = slices.Clone(d.Findings)
 	for i := range told.Findings {
-		told.Findings[i].Path = h.Name(told.Findings[i].Path)
+		told.Findings[i].Path = n.File(told.Findings[i].Path)
 	}
 	return &told
 }

@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/internal/record/analysis"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -27,13 +28,18 @@ type Override struct {
 
 // Without is o for somebody who is not told where the home is: a text that names it
 // is not told either.
-func (o *Override) Without(h Home) *Override {
+func (o *Override) Without(n *places.Names) *Override {
 	told := *o
-	told.Path = h.Name(o.Path)
-	if h.Holds(o.Text) {
-		told.Text = "# it names places of this host, which only those who operate it are told\n"
-	}
+	told.Path, told.Text = n.File(o.Path), withheld(n, o.Text)
 	return &told
+}
+
+// withheld is the text of a policy, which is told as it is or not at all.
+func withheld(n *places.Names, text string) string {
+	if n.Holds(text) {
+		return "# it names places of this host, which only those who operate it are told\n"
+	}
+	return text
 }
 
 // A Draft is what would be, or is, in the place of an override.

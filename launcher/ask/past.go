@@ -51,6 +51,13 @@ type pastRun struct {
 // ExplainRun says how a run that is over, or under way, was to decide q, from the
 // records of its log.
 func ExplainRun(ctx context.Context, log Log, s *Subject, q Query) (*Explanation, error) {
+	if q.Text == "" && q.At > 0 {
+		var err error
+		if q.Text, err = recorded(ctx, log, q); err != nil {
+			return nil, err
+		}
+		q.recorded = true
+	}
 	requests, err := s.requests(q)
 	if err != nil {
 		return nil, err
@@ -66,6 +73,20 @@ func ExplainRun(ctx context.Context, log Log, s *Subject, q Query) (*Explanation
 	e.Past = &p.Past
 	e.answered()
 	return e, nil
+}
+
+// recorded is what the record of a run was about.
+func recorded(ctx context.Context, log Log, q Query) (string, error) {
+	for r, err := range log.Audit(ctx, kb.Filter{Run: q.Run, AfterOfRun: q.At - 1}) {
+		switch {
+		case err != nil:
+			return "", err
+		case r.RunSeq == q.At && r.Decision != nil:
+			return About(r.Decision), nil
+		}
+		break
+	}
+	return "", usagef("record %d of run %s is no decision", q.At, q.Run)
 }
 
 // mostAskedThen bounds how many decisions are told.
@@ -103,7 +124,7 @@ func (p *pastRun) read(ctx context.Context, log Log, requests []caps.Request) er
 			}
 			start, p.digest = e, r.Head.EffectiveDigest
 		case e.Kind == audit.KindCapsSwap:
-			p.Swaps = append(p.Swaps, Swap{r.RunSeq, e.Source, e.Label})
+			p.Swaps = append(p.Swaps, Swap{r.RunSeq, e.Source, p.of.names.Capability(e.Label)})
 			p.digest = e.After
 			if e.Source == policy.Untrusted && len(e.Layers) == 0 {
 				tainted = true
@@ -143,7 +164,7 @@ func (p *pastRun) layers(recorded []audit.Layer) ([]*caps.Layer, error) {
 		if err != nil {
 			return nil, hostErr(err)
 		}
-		if recorded[i].Left && (p.of.home == nil || l.Name != caps.ProtectedLayer) {
+		if recorded[i].Left && (p.of.names == nil || l.Name != caps.ProtectedLayer) {
 			p.note("the record of " + l.Name + " was cut: it had too many entries")
 		}
 		list = append(list, l)

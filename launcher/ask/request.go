@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // RequestForms says what the text of a [Query] may be.
@@ -57,11 +58,12 @@ func (s *Subject) requests(q Query) ([]caps.Request, error) {
 		return list, err
 	}
 	value, filled := s.Params[name]
+	filled = filled && !q.recorded
 	if filled = filled && (before == "" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, " ")); filled {
 		q.Text = before + value + rest
 	}
 	list, err := q.requests()
-	if err != nil || filled || s.home == nil || q.Run != "" { // records of a run tell its paths
+	if err != nil || filled || s.names == nil || q.Run != "" { // records of a run tell its paths
 		return list, err
 	}
 	if last := list[len(list)-1]; last.Family == caps.FS {
@@ -79,8 +81,8 @@ func (s *Subject) nameable(text, path string) error {
 		if e.Grant.Family != caps.FS {
 			continue
 		}
-		scope := s.scope(e.Grant.Scope)
-		if _, is := below(path, scope); is || scope == "/" {
+		scope := s.names.Path(e.Grant.Scope)
+		if _, is := places.Below(path, scope); is || scope == "/" {
 			return nil
 		}
 		hidden = hidden || scope != e.Grant.Scope

@@ -46,7 +46,7 @@ func Show(s *Subject) (*Holding, error) {
 	}
 	d.Agent, d.Version, d.Digest = s.Agent(), s.Bundle.Manifest.Version, s.Bundle.Digest
 	d.Unset, d.Tools, d.Redirected = s.unset(), run.Attachments(d.Plan.Effective, s.Tools), redirects(s.Paths)
-	if s.home != nil {
+	if s.names != nil {
 		d.without(s)
 	}
 	return d, nil
@@ -83,14 +83,14 @@ func Hold(p run.Policy) (*Holding, error) {
 func (d *Holding) without(s *Subject) {
 	d.Except, d.Redirected = nil, nil
 	d.Leases = leasesIn(d.Plan.Effective, s)
-	d.Base, d.Effective = s.capabilities(d.Base), s.capabilities(d.Effective)
+	d.Base, d.Effective = s.names.Capabilities(d.Base), s.names.Capabilities(d.Effective)
 	for i := range d.Tools {
 		t := &d.Tools[i]
-		t.Capability, t.Needs, t.Layer = s.capability(t.Capability), s.capabilities(t.Needs), s.layerName(t.Layer)
+		t.Capability, t.Needs, t.Layer = s.names.Capability(t.Capability), s.names.Capabilities(t.Needs), s.layerName(t.Layer)
 	}
 	for _, l := range d.Layers {
 		for i := range l.Changes {
-			l.Changes[i].Capability = s.capability(l.Changes[i].Capability)
+			l.Changes[i].Capability = s.names.Capability(l.Changes[i].Capability)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func leasesIn(set caps.Set, s *Subject) []string {
 // lease is a lease in words, as they may be told of s; nil: as it is.
 func (s *Subject) lease(l caps.Held) string {
 	if s != nil {
-		l.Grant.Scope = s.scope(l.Grant.Scope)
+		l.Grant.Scope = s.names.Path(l.Grant.Scope)
 	}
 	return LeaseText(l.Lease)
 }

@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -296,7 +297,7 @@ func written(s *Subject) func(caps.Family, string) []string {
 
 func writtenPath(aliases []jail.Alias, name string) string {
 	for _, alias := range aliases {
-		if rest, is := below(name, alias.Canonical); is {
+		if rest, is := places.Below(name, alias.Canonical); is {
 			return alias.Written + rest
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -63,7 +64,7 @@ func TestAnswersForOthersSayTheSameAndNameNoPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		others := s.Without(HomeAt(homeOfTests))
+		others := s.Without(places.Of(homeOfTests))
 		told, err := Explain(others, q)
 		text := textOf(t, told, err)
 		held, err := Show(others)
@@ -102,7 +103,7 @@ func TestAnswersForOthersFollowNoLink(t *testing.T) {
 	}
 	told := func(name string) {
 		t.Helper()
-		others := s.Without(HomeAt(homeOfTests))
+		others := s.Without(places.Of(homeOfTests))
 		e, err := Explain(others, Query{Text: name + "/x"})
 		text := textOf(t, e, err)
 		if !e.Allow || e.Scope != name || e.Refused != "" || (e.Untold == "") != s.Relaxed {
@@ -146,7 +147,7 @@ func TestAnswersForOthersFollowNoLink(t *testing.T) {
 	}
 	s.Params = nil
 	for path, allowed := range map[string]bool{"/mnt/secret/x": true, "/mnt/secrets": false} {
-		if e, err := Explain(s.Without(HomeAt(homeOfTests)), Query{Text: path}); err != nil || e.Allow != allowed {
+		if e, err := Explain(s.Without(places.Of(homeOfTests)), Query{Text: path}); err != nil || e.Allow != allowed {
 			t.Errorf("control: where every path is told, %s: %+v %v", path, e, err)
 		}
 	}

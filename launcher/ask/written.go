@@ -77,7 +77,7 @@ func (ed *editor) reword(pos caps.Pos, do, what string) (string, string) {
 	switch {
 	case !ok:
 	case s.item && do == "remove" && s.value.Kind == tomlfile.String:
-		return do, fmt.Sprintf("%q", s.value.Str)
+		return do, fmt.Sprintf("%q", ed.of.names.Capability(s.value.Str))
 	case s.value.Kind == tomlfile.Array && s.key == "categories":
 		return "add", listed(s.key, strings.Split(ed.request.Name, ":")[:1])
 	case s.value.Kind == tomlfile.Array && s.key == "allowed_adapters":

@@ -80,3 +80,27 @@ func (c *Composition) placeValues() {
 		}
 	}
 }
+
+// Params are what the operator's files say that the placeholders of an agent stand for.
+func (a *Reader) Params(agent string) (map[string]string, error) {
+	c, given := &Composition{}, policy.Given{Values: map[string]policy.Value{}, Home: a.userHome()}
+	if err := a.Settle(c); err != nil {
+		return nil, err
+	}
+	var err error
+	if given.Dir, err = a.WorkingDir(); err != nil {
+		return nil, err
+	}
+	params := map[string]string{}
+	for _, name := range []string{"_default", agent} {
+		if _, err := a.OverrideLayer(c, c.Home.Override(name), true, &given); err != nil {
+			return nil, err
+		}
+	}
+	for name, v := range given.Values {
+		if params[name], err = given.Absolute(v.Path); err != nil {
+			return nil, err
+		}
+	}
+	return params, nil
+}

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -27,10 +28,10 @@ func (c *Composition) Equipped() (s *ask.Subject, err error) {
 	return s, nil
 }
 
-// Told is the subject for somebody who does not operate, to whom places in home are
-// named relative to it. Its paths of files are as they are written: whatever was
+// Told is the subject for somebody who does not operate, to whom places of the
+// host are named as n does. Its paths of files are as they are written: whatever was
 // said of where they lead, a guess could confirm.
-func (c *Composition) Told(home ask.Home) (*ask.Subject, error) {
+func (c *Composition) Told(n *places.Names) (*ask.Subject, error) {
 	s, err := c.Equipped()
 	if err != nil {
 		return nil, err
@@ -39,5 +40,5 @@ func (c *Composition) Told(home ask.Home) (*ask.Subject, error) {
 	if err != nil {
 		return nil, inputErr(err)
 	}
-	return s.Without(home), nil
+	return s.Without(n), nil
 }

@@ -1,6 +1,9 @@
 package run
 
-import "runloop.dev/rlp/caps"
+import (
+	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/launcher/places"
+)
 
 // A Change is one capability that a layer took away, or named in vain.
 type Change struct {
@@ -11,11 +14,15 @@ type Change struct {
 }
 
 // Flatten gives each capability string of the changes a line of its own.
-func Flatten(changes []caps.Change) []Change {
+func Flatten(changes []caps.Change) []Change { return flatten(changes, nil) }
+
+func flatten(changes []caps.Change, n *places.Names) []Change {
 	list := []Change{}
 	for _, c := range changes {
 		for _, s := range c.Grant.Strings() {
-			list = append(list, Change{Layer: c.Layer, Source: c.Source.String(), Capability: s, Kind: c.Kind.String()})
+			list = append(list, Change{
+				Layer: c.Layer, Source: n.Pos(c.Source).String(), Capability: n.Capability(s), Kind: c.Kind.String(),
+			})
 		}
 	}
 	return list

@@ -98,7 +98,7 @@ func (c compiled) close() {
 // for the run meanwhile. Nothing is compiled for a run that the plan refuses.
 func (r *run) compile(ctx context.Context) <-chan compiled {
 	done := make(chan compiled, 1)
-	if _, _, why := refusal(r.spec, r.plan); why != "" || r.spec.Body != nil {
+	if outcome, _, _ := refusal(r.spec, r.plan); outcome != OK || r.spec.Body != nil {
 		done <- compiled{}
 		return done
 	}

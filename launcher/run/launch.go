@@ -17,6 +17,7 @@ import (
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // run is one launch under way.
@@ -55,7 +56,7 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 	plan, err := spec.plan()
 	if err != nil {
 		r := newReport(spec, Plan{})
-		r.refuse(Refused, StatusInput, err.Error())
+		r.refuse(Refused, StatusInput, places.Textf("%v", err))
 		return r
 	}
 	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
@@ -67,7 +68,7 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 	r.watch()
 	compiling := r.compile(ctx)
 	if err := r.open(); err != nil {
-		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		r.report.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
 		(<-compiling).close()
 		return r.report
 	}
@@ -98,7 +99,7 @@ func DryRun(spec *Spec) (*Report, error) {
 		return r, nil
 	}
 	if err := CheckModule(spec.Agent, spec.Module, spec.Compiler, spec.Components.Added...); err != nil {
-		r.refuse(Refused, StatusInput, err.Error())
+		r.refuse(Refused, StatusInput, places.Textf("%v", err))
 		return r, nil
 	}
 	r.settled(spec, plan)
@@ -112,35 +113,35 @@ func DryRun(spec *Spec) (*Report, error) {
 // may run.
 func (r *Report) settled(spec *Spec, plan Plan) bool {
 	outcome, status, why := refusal(spec, plan)
-	if why != "" {
+	if outcome != OK {
 		r.refuse(outcome, status, why)
 		r.Violations = violations(spec, plan)
 	}
-	return why == ""
+	return outcome == OK
 }
 
-// refusal is what the plan itself refuses, and why; "" if nothing.
-func refusal(spec *Spec, plan Plan) (Outcome, int, string) {
+// refusal is what the plan itself refuses, and why; OK: nothing.
+func refusal(spec *Spec, plan Plan) (Outcome, int, places.Text) {
 	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
-		return Refused, StatusPolicy, emptyMessage
+		return Refused, StatusPolicy, places.Textf(emptyMessage)
 	}
 	if !spec.Relaxed {
-		if why := spec.Paths.Refusal(plan); why != "" {
+		if why := spec.Paths.refusal(plan); why.String() != "" {
 			return Refused, StatusPolicy, why
 		}
 	}
 	if list := starved(spec, plan); len(list) > 0 {
-		return Refused, StatusPolicy, fmt.Sprintf(
+		return Refused, StatusPolicy, places.Textf(
 			"blocked: policy removed a capability that the agent requires (reason 1 of %d): %s",
-			len(list), list[0].Message)
+			len(list), list[0].text)
 	}
 	if spec.Unfit != "" {
-		return Unsupported, StatusUnsupported, spec.Unfit
+		return Unsupported, StatusUnsupported, places.Host(spec.Unfit)
 	}
 	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
-		return Unsupported, StatusUnsupported, spec.ExecRefused
+		return Unsupported, StatusUnsupported, places.Host(spec.ExecRefused)
 	}
-	return OK, 0, ""
+	return OK, 0, places.Text{}
 }
 
 // open opens the journal and the gate. Nothing happens unrecorded, so a run
@@ -191,15 +192,15 @@ func (r *run) start() bool {
 	}
 	if !r.spec.Relaxed { // else they are notices
 		for _, p := range r.spec.Paths.Redirected() {
-			r.warn("%s", p)
+			r.warn("%s", places.Host(p.String()))
 		}
 	}
 	for _, w := range r.spec.notices() {
 		r.report.Notices = append(r.report.Notices, w)
-		r.warn("%s", w)
+		r.warn("%s", places.Host(w))
 	}
 	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
-		r.warn("%s", r.spec.ExecCaveat)
+		r.warn("%s", places.Host(r.spec.ExecCaveat))
 	}
 	r.uncounted()
 	for _, c := range r.plan.Ignored() {
@@ -211,7 +212,7 @@ func (r *run) start() bool {
 		err = errors.Join(err, r.gate.Note(gate.Note{Cap: "caps.empty", Op: "_start", Code: caps.CapsEmpty, Always: true}))
 	}
 	if err != nil {
-		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		r.report.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
 		return false
 	}
 	return r.report.settled(r.spec, r.plan)
@@ -294,13 +295,13 @@ func (r *run) readInput(ctx context.Context) bool {
 	case err == nil:
 		return true
 	case ctx.Err() != nil:
-		r.report.refuse(Cancelled, StatusCancelled, endingOf(context.Cause(ctx), "interrupted before the guest began"))
+		r.report.refuse(Cancelled, StatusCancelled, places.Textf("%s", endingOf(context.Cause(ctx), "interrupted before the guest began")))
 	case waiting.Err() != nil:
 		r.report.refuse(Timeout, StatusTimeout,
-			fmt.Sprintf("the run passed limits.wall_time_ms = %d while it waited for its input",
+			places.Textf("the run passed limits.wall_time_ms = %d while it waited for its input",
 				wallTime(r.plan.Limits).Milliseconds()))
 	default:
-		r.report.refuse(Refused, StatusInput, err.Error())
+		r.report.refuse(Refused, StatusInput, places.Textf("%v", err))
 	}
 	r.report.Usage.WallMS = r.reading.Milliseconds()
 	return false
@@ -328,15 +329,15 @@ func (r *run) failStart(err error) {
 	var gone *goneError
 	switch {
 	case r.gate.Err() != nil:
-		r.report.refuse(AuditFailed, StatusAudit, r.gate.Err().Error())
+		r.report.refuse(AuditFailed, StatusAudit, places.Textf("%v", r.gate.Err()))
 	case errors.As(err, &gone):
-		r.report.refuse(Refused, StatusPolicy, err.Error())
+		r.report.refuse(Refused, StatusPolicy, gone.why)
 	case errors.Is(err, context.Canceled):
-		r.report.refuse(Cancelled, StatusCancelled, endingOf(err, "interrupted before the guest began"))
+		r.report.refuse(Cancelled, StatusCancelled, places.Textf("%s", endingOf(err, "interrupted before the guest began")))
 	case errors.Is(err, guest.ErrCompiler), errors.Is(err, guest.ErrFull), errors.Is(err, errBroke):
-		r.report.refuse(Refused, StatusUnavailable, err.Error())
+		r.report.refuse(Refused, StatusUnavailable, places.Textf("%v", err))
 	default:
-		r.report.refuse(Refused, StatusInput, err.Error())
+		r.report.refuse(Refused, StatusInput, ofModule(err))
 	}
 }
 
@@ -438,7 +439,7 @@ func (r *run) finish() {
 	}
 	if err := errors.Join(r.gate.Err(), r.recordLate(), r.journal.Event(e), r.journal.Sync(),
 		r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
-		r.report.refuse(AuditFailed, StatusAudit, err.Error())
+		r.report.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
 	}
 	r.logEnd()
 	r.event("run.finished", map[string]any{"outcome": r.report.Outcome, "exit_code": r.report.ExitCode})

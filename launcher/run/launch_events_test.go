@@ -295,7 +295,8 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 		c.change(s)
 		plan, err := NewPlan(s.Policy)
 		must(t, err)
-		if _, _, got := refusal(s, plan); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+		_, _, why := refusal(s, plan)
+		if got := why.String(); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
 		r := &run{spec: s, plan: plan, report: newReport(s, plan)}
@@ -321,7 +322,7 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 		"granted and not there: /b, /z; make it, take it out (--deny fs:*:/b)") {
 		t.Errorf("each path once, in order: %q", got)
 	}
-	if got := describe("/a", ""); got != "/a" {
+	if got := described("/a", caps.Pos{}).String(); got != "/a" {
 		t.Errorf("without a place: %q", got)
 	}
 }

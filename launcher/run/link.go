@@ -24,6 +24,7 @@ import (
 	"runloop.dev/rlp/internal/effect/wasi"
 	"runloop.dev/rlp/internal/engine/abi"
 	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // maxFiles bounds the descriptors that one guest may hold open.
@@ -322,7 +323,7 @@ func serve(ctx context.Context, r *run) {
 	}
 	if r.ended(end); stopped != nil && r.report.Outcome == OK {
 		r.report.GuestExit = nil
-		r.report.refuse(stopped.Outcome, stopped.Status, stopped.Message)
+		r.report.refuse(stopped.Outcome, stopped.Status, places.Host(stopped.Message))
 	}
 }
 

@@ -1,11 +1,11 @@
 package run
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // starved are the reasons why a run could do nothing of what it was made for:
@@ -40,12 +40,10 @@ func taken(plan Plan, f caps.Family, calls []caps.ToolInfo) []Violation {
 			continue
 		}
 		for _, capability := range c.Grant.Strings() {
-			list = append(list, Violation{
-				caps.CapMissing,
-				fmt.Sprintf("%s was taken away by %s, nothing of %s is left, and the agent calls %s; leave some of it there, or "+
-					"launch an agent that does without",
-					capability, describe(c.Layer, c.Source.String()), f, names(calls)), capability, c.Layer,
-			})
+			list = append(list, violation(caps.CapMissing,
+				places.Textf("%s was taken away by %s, nothing of %s is left, and the agent calls %s; leave some of it there, "+
+					"or launch an agent that does without",
+					places.Capability(capability), described(places.Layer(c.Layer), c.Source), f, names(calls)), capability, c.Layer))
 		}
 	}
 	return list
@@ -59,14 +57,15 @@ func hiddenCalls(plan Plan, calls []caps.ToolInfo) []Violation {
 		if e.Allow {
 			return nil
 		}
-		v := Violation{e.Code, "", caps.Grant{Family: caps.Tool, Modes: 1, Scope: t.Scope()}.String(), "base"}
+		layer, text := "base", places.Text{}
 		if i := slices.IndexFunc(e.Votes, func(v caps.Vote) bool { return !v.Allow }); i >= 0 {
-			v.Layer = e.Votes[i].Layer
-			v.Message = fmt.Sprintf("%s was hidden by %s, and the agent calls no other way to use %s; leave it there, or "+
+			layer = e.Votes[i].Layer
+			text = places.Textf("%s was hidden by %s, and the agent calls no other way to use %s; leave it there, or "+
 				"launch an agent that does without",
-				t.Name, describe(v.Layer, e.Votes[i].Pos.String()), t.Family)
+				t.Name, described(places.Layer(layer), e.Votes[i].Pos), t.Family)
 		}
-		list = append(list, v)
+		call := caps.Grant{Family: caps.Tool, Modes: 1, Scope: t.Scope()}
+		list = append(list, violation(e.Code, text, call.String(), layer))
 	}
 	return list
 }

@@ -3,9 +3,12 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/base/printable"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // A Report is what rlp says of one run: the document of `rlp launch --json`.
@@ -55,9 +58,54 @@ type Report struct {
 	// Notices are those of the warnings that the operator is shown even where no
 	// log is read: what they wrote does not apply as they believe.
 	Notices []string `json:"-"`
-	// Beside are those of the warnings that name a path or a program which a layer
-	// allows and the bundle does not ask for.
-	Beside []string `json:"-"`
+	// Told is the report as somebody may know it who does not operate the host; nil:
+	// it is that, or nobody else asks ([Report.For]).
+	Told *Report `json:"-"`
+
+	changes  []caps.Change
+	why      places.Text   // the message, where it says why nothing was executed
+	warnings []places.Text // those that the run itself gave
+}
+
+// For is the report for somebody to whom places of the host are named as n does. What
+// is said of the host in words alone is left out.
+func (r *Report) For(n *places.Names) *Report {
+	told := *r
+	told.Base, told.Effective, told.Changes = n.Capabilities(r.Base), n.Capabilities(r.Effective), flatten(r.changes, n)
+	if told.Message = places.Ended(string(r.Outcome), r.Message); told.Message != r.Message {
+		if why, is := r.why.To(n); is {
+			told.Message = cutMessage(why)
+		}
+	}
+	told.Warnings, told.Violations = nil, nil
+	for _, w := range r.warnings {
+		if text, is := w.To(n); is {
+			told.Warnings = append(told.Warnings, text)
+		}
+	}
+	for _, v := range r.Violations {
+		told.Violations = append(told.Violations, v.told(n))
+	}
+	told.Tools = slices.Clone(r.Tools)
+	for i := range told.Tools {
+		t := &told.Tools[i]
+		t.Capability, t.Needs = n.Capability(t.Capability), n.Capabilities(t.Needs)
+	}
+	if r.Untrusted != nil {
+		of := *r.Untrusted
+		of.Cause, told.Untrusted = n.Capability(of.Cause), &of
+	}
+	return &told
+}
+
+// told is v for somebody to whom places are named as n does.
+func (v Violation) told(n *places.Names) Violation {
+	text, is := v.text.To(n)
+	if !is {
+		text = places.Ended(string(Refused), v.Message)
+	}
+	v.Message, v.Capability = text, n.Capability(v.Capability)
+	return v
 }
 
 // A Lane is where code executes, and how well each control is kept there:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // marked are secrets whose one value is "the-value".
@@ -97,7 +98,7 @@ func TestValuesStayOutOfRecordsAndReports(t *testing.T) {
 	note("path the-value")
 	_, _ = r.out.Write([]byte("out the-value\n"))
 	_, _ = r.err.Write([]byte("err the-value\n"))
-	r.report.refuse(Trap, 1, "trap the-value")
+	r.report.refuse(Trap, 1, places.Textf("trap the-value"))
 	r.finish()
 
 	var all []string

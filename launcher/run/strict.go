@@ -2,47 +2,45 @@ package run
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // Refusal says why the paths of a policy refuse every launch that is strict with
 // paths and keeps to plan, and what to write instead; "" if they do not.
-func (p *Paths) Refusal(plan Plan) string {
-	if why := p.redirected(); why != "" {
-		return why
+func (p *Paths) Refusal(plan Plan) string { return p.refusal(plan).String() }
+
+func (p *Paths) refusal(plan Plan) places.Text {
+	if p.Redirected() != nil {
+		return p.redirected()
 	}
 	return p.unresolved(plan)
 }
 
 // unresolved says why paths that are left in the plan and do not exist refuse
-// the launch, each with the place that named it; "" if nothing does. What a
+// the launch, each with the place that named it; empty if nothing does. What a
 // layer took away altogether need not exist.
-func (p *Paths) unresolved(plan Plan) string {
+func (p *Paths) unresolved(plan Plan) places.Text {
 	var parts []string
 	for _, scope := range left(plan, caps.FS) {
-		if pos, missing := p.Missing[scope]; missing {
-			parts = append(parts, describe(scope, pos.String()))
+		if _, missing := p.Missing[scope]; missing {
+			parts = append(parts, scope)
 		}
 	}
 	return p.strictly(parts)
 }
 
 // redirected says why the paths of files in the policy that links lead elsewhere
-// refuse the launch; "" if nothing does. An agent that may write a folder can put
-// a link there, which looks like the operator's own.
-func (p *Paths) redirected() string {
-	var parts []string
+// refuse the launch. An agent that may write a folder can put a link there, which looks
+// like the operator's own.
+func (p *Paths) redirected() places.Text {
+	var parts []places.Text
 	for _, r := range p.Redirected() {
-		parts = append(parts, r.String())
+		parts = append(parts, r.text())
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return strings.Join(parts, "; ") + `; or take links as they are by path_profile = "relaxed" under [security]`
+	return places.Textf(`%s; or take links as they are by path_profile = "relaxed" under [security]`, places.Join(parts, "; "))
 }
 
 // Redirected are the paths of files that a link leads elsewhere which is no entry
@@ -55,9 +53,11 @@ func (p *Paths) Redirected() []Redirect {
 }
 
 // String says where r leads, and what to write.
-func (r Redirect) String() string {
-	return fmt.Sprintf("%s leads through the link %s to %s: write %s", describe(r.Written, r.Pos.String()), r.Link, r.Path,
-		r.Remedy())
+func (r Redirect) String() string { return r.text().String() }
+
+func (r Redirect) text() places.Text {
+	return places.Textf("%s leads through the link %s to %s: write %s", described(places.Path(r.Written), r.Pos),
+		places.Path(r.Link), places.Path(r.Path), places.Path(r.Remedy()))
 }
 
 // Remedy is what to write where r was written.
@@ -75,11 +75,12 @@ func left(plan Plan, f caps.Family) []string {
 	return slices.Compact(list)
 }
 
-func describe(path, place string) string {
-	if place == "" {
-		return path
+// described is a path or a layer, with the place that names it.
+func described(what any, place caps.Pos) places.Text {
+	if place.String() == "" {
+		return places.Textf("%s", what)
 	}
-	return fmt.Sprintf("%s (%s)", path, place)
+	return places.Textf("%s (%s)", what, place)
 }
 
 // absence is what is said of a granted path that is not there. Of one that was
@@ -91,23 +92,27 @@ func (p *Paths) absence() string {
 	return "granted and not there: "
 }
 
-func (p *Paths) strictly(paths []string) string {
+func (p *Paths) strictly(paths []string) places.Text {
 	if len(paths) == 0 {
-		return ""
+		return places.Text{}
 	}
+	var parts []places.Text
+	for _, path := range paths {
+		parts = append(parts, described(places.Path(path), p.Missing[path]))
+	}
+	all := places.Join(parts, ", ")
 	if p.AsWritten {
-		return p.absence() + strings.Join(paths, ", ") +
-			"; name files and folders by their own paths, without links, or ask the operator, whose log says more"
+		return places.Textf("%s%s; name files and folders by their own paths, without links, or ask the operator, whose log "+
+			"says more", p.absence(), all)
 	}
-	first, _, _ := strings.Cut(paths[0], " (")
-	return fmt.Sprintf(`%s%s; make it, take it out (--deny fs:*:%s), or leave it to the run by path_profile = "relaxed" under [security]`,
-		p.absence(), strings.Join(paths, ", "), first)
+	return places.Textf(`%s%s; make it, take it out (--deny fs:*:%s), or leave it to the run by path_profile = "relaxed" `+
+		`under [security]`, p.absence(), all, places.Path(paths[0]))
 }
 
 // A goneError says that a granted path went away while the launch was under way.
-type goneError struct{ why string }
+type goneError struct{ why places.Text }
 
-func (e *goneError) Error() string { return e.why }
+func (e *goneError) Error() string { return e.why.String() }
 
 // absent warns of granted paths that are not there, and refuses them unless
 // they are to be kept.
@@ -119,11 +124,11 @@ func (r *run) absent(paths []string) error {
 			continue
 		}
 		if r.spec.Paths.AsWritten {
-			r.warn("the fs grant %s is not to be had as written", p)
+			r.warn("the fs grant %s is not to be had as written", places.Path(p))
 		} else {
-			r.warn("the fs grant %s does not exist", p)
+			r.warn("the fs grant %s does not exist", places.Path(p))
 		}
-		gone = append(gone, describe(p, r.spec.Paths.Missing[p].String()))
+		gone = append(gone, p)
 	}
 	if r.spec.Relaxed || len(gone) == 0 {
 		return nil

@@ -3,11 +3,13 @@ package run
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"log/slog"
 	"slices"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/engine/guest"
+	"runloop.dev/rlp/launcher/places"
 )
 
 func newReport(s *Spec, p Plan) *Report {
@@ -19,6 +21,7 @@ func newReport(s *Spec, p Plan) *Report {
 		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
 		Generation: 1, Usage: Usage{Families: map[string]FamilyUsage{}},
 		Lane: laneOf(s, p), Tools: Attachments(p.Effective, s.Components.Tools),
+		changes: p.Changes,
 	}
 }
 
@@ -38,17 +41,30 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-func (r *Report) refuse(o Outcome, status int, message string) {
-	const most = 4096 // a message may quote what a bundle made up
+func (r *Report) refuse(o Outcome, status int, why places.Text) {
+	r.Outcome, r.ExitCode, r.Message, r.why = o, status, cutMessage(why.String()), why
+}
+
+// ofModule is what is wrong with a module, whoever sent it.
+func ofModule(err error) places.Text {
+	if errors.Is(err, guest.ErrModule) {
+		return places.Textf("%s", err.Error())
+	}
+	return places.Textf("%v", err)
+}
+
+// cutMessage bounds a message, which may quote what a bundle made up.
+func cutMessage(message string) string {
+	const most = 4096
 	if len(message) > most {
 		message = message[:most] + "..."
 	}
-	r.Outcome, r.ExitCode, r.Message = o, status, message
+	return message
 }
 
 // Unrecorded makes the run one whose record may not be complete, however it ended.
 func (r *Report) Unrecorded(err error) {
-	r.refuse(AuditFailed, StatusAudit, err.Error())
+	r.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
 }
 
 func digestOf(s caps.Set) string {
@@ -81,19 +97,23 @@ func (r *run) isTold() bool {
 // warnOnce warns of what the guest may cause as often as it likes.
 func (r *run) warnOnce(message string) {
 	const most = 100
-	r.warning(message, func(before []string) bool { return len(before) < most && !slices.Contains(before, message) })
+	r.warning(places.Host(message), func(before []string) bool {
+		return len(before) < most && !slices.Contains(before, message)
+	})
 }
 
+// warn warns of what [places.Textf] says.
 func (r *run) warn(format string, args ...any) {
-	r.warning(fmt.Sprintf(format, args...), func([]string) bool { return true })
+	r.warning(places.Textf(format, args...), func([]string) bool { return true })
 }
 
-// warning adds w to the report, and to the log, if want says so of what is there.
-func (r *run) warning(w string, want func(before []string) bool) {
+// warning adds a warning to the report, and to the log, if want says so of what is there.
+func (r *run) warning(text places.Text, want func(before []string) bool) {
+	w := text.String()
 	r.telling.Lock()
 	wanted := !r.told && want(r.report.Warnings)
 	if wanted {
-		r.report.Warnings = append(r.report.Warnings, w)
+		r.report.Warnings, r.report.warnings = append(r.report.Warnings, w), append(r.report.warnings, text)
 	}
 	r.telling.Unlock()
 	if wanted {
@@ -111,15 +131,15 @@ func (r *run) logSets() {
 		append(r.who(), slog.Any("capabilities", r.report.Effective))...)
 	r.logTools()
 	for _, c := range r.plan.Ignored() {
-		w := fmt.Sprintf("%s: %s: %s is not in the base and is ignored (%s)", c.Layer, c.Grant.Family, c.Grant, c.Source)
-		if c.Grant.Family == caps.FS || c.Grant.Family == caps.Exec {
-			r.report.Beside = append(r.report.Beside, w)
+		w := places.Textf("%s: %s: %s is not in the base and is ignored (%s)", places.Layer(c.Layer), c.Grant.Family.String(), c.Grant, c.Source)
+		if c.Grant.Family == caps.FS || c.Grant.Family == caps.Exec { // a place that the bundle does not ask for
+			w = places.Host(w.String())
 		}
 		r.warn("%s", w)
 	}
 	for _, e := range r.plan.NoTools {
-		w := fmt.Sprintf("%s: there is no tool %s, so denying it takes nothing away (%s)", e.Layer, e.Scope, e.Pos)
-		r.report.Notices = append(r.report.Notices, w)
+		w := places.Textf("%s: there is no tool %s, so denying it takes nothing away (%s)", e.Layer, e.Scope, e.Pos)
+		r.report.Notices = append(r.report.Notices, w.String())
 		r.warn("%s", w)
 	}
 }

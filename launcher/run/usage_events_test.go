@@ -14,6 +14,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/record/audit"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // logged is what a run says to its log, a line each.
@@ -188,7 +189,7 @@ func TestReportsAreWholeAndBounded(t *testing.T) {
 	}
 	for n, want := range map[int]int{4096: 4096, 4097: 4099} {
 		var r Report
-		r.refuse(Refused, StatusInput, strings.Repeat("x", n))
+		r.refuse(Refused, StatusInput, places.Host(strings.Repeat("x", n)))
 		if len(r.Message) != want || strings.HasSuffix(r.Message, "...") != (n > 4096) {
 			t.Errorf("%d bytes become %d", n, len(r.Message))
 		}
@@ -223,10 +224,15 @@ func TestPathsThatTheBundleDoesNotAskForAreToldApart(t *testing.T) {
 		Allow: entriesOf(t, "kb:read:more", "fs:read:/etc", "process:exec:/bin/y"),
 	}}
 	r := Launch(t.Context(), s)
-	if text := strings.Join(r.Beside, "\n"); len(r.Beside) != 2 || !strings.Contains(text, "fs:read:/etc") ||
+	if text := strings.Join(r.Warnings, "\n"); !strings.Contains(text, "fs:read:/etc") ||
 		!strings.Contains(text, "process:exec:/bin/y") {
-		t.Errorf("%q", r.Beside)
+		t.Errorf("%q", r.Warnings)
 	}
+	told := r.For(places.Of("/home")).Warnings
+	if len(told) != len(r.Warnings)-2 || strings.Contains(strings.Join(told, "\n"), "/etc") {
+		t.Errorf("others are told %q", told)
+	}
+	r.Warnings = told
 	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "kb:read:more") }) {
 		t.Errorf("warned %q", r.Warnings)
 	}

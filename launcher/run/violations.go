@@ -1,10 +1,10 @@
 package run
 
 import (
-	"fmt"
 	"slices"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // A Violation is one reason why the policy refuses a launch. All of them are
@@ -14,6 +14,13 @@ type Violation struct {
 	Message    string    `json:"message"`
 	Capability string    `json:"capability"`
 	Layer      string    `json:"layer"`
+
+	text places.Text // the message
+}
+
+// violation is one whose message is text.
+func violation(code caps.Code, text places.Text, capability, layer string) Violation {
+	return Violation{code, text.String(), capability, layer, text}
 }
 
 // violations are all that the plan itself refuses a launch for.
@@ -25,20 +32,20 @@ func violations(spec *Spec, plan Plan) []Violation {
 	list = append(list, starved(spec, plan)...)
 	if !spec.Relaxed {
 		for _, r := range spec.Paths.Redirected() {
-			list = append(list, Violation{caps.Unavailable, r.String(), "", r.Layer})
+			list = append(list, violation(caps.Unavailable, r.text(), "", r.Layer))
 		}
 		for _, scope := range left(plan, caps.FS) {
 			if pos, missing := spec.Paths.Missing[scope]; missing {
-				list = append(list, Violation{
-					caps.Unavailable, spec.Paths.absence() + describe(scope, pos.String()),
-					wordsAt(plan, caps.FS, scope), "base",
-				})
+				list = append(list, violation(caps.Unavailable,
+					places.Textf("%s%s", spec.Paths.absence(), described(places.Path(scope), pos)),
+					wordsAt(plan, caps.FS, scope), "base"))
 			}
 		}
 	}
 	if spec.ExecRefused != "" {
 		for _, scope := range left(plan, caps.Exec) {
-			list = append(list, Violation{caps.Unavailable, spec.ExecRefused, wordsAt(plan, caps.Exec, scope), "base"})
+			list = append(list, violation(caps.Unavailable, places.Host(spec.ExecRefused),
+				wordsAt(plan, caps.Exec, scope), "base"))
 		}
 	}
 	return list
@@ -47,14 +54,17 @@ func violations(spec *Spec, plan Plan) []Violation {
 // emptied says what took each capability away, where nothing is left.
 func emptied(plan Plan) []Violation {
 	var list []Violation
-	for _, c := range Flatten(plan.Changes) {
-		if c.Kind == caps.Revoked.String() {
-			list = append(list, Violation{caps.CapsEmpty, fmt.Sprintf("%s was taken away by %s, and nothing is left",
-				c.Capability, describe(c.Layer, c.Source)), c.Capability, c.Layer})
+	for _, c := range plan.Changes {
+		if c.Kind != caps.Revoked {
+			continue
+		}
+		for _, capability := range c.Grant.Strings() {
+			list = append(list, violation(caps.CapsEmpty, places.Textf("%s was taken away by %s, and nothing is left",
+				places.Capability(capability), described(places.Layer(c.Layer), c.Source)), capability, c.Layer))
 		}
 	}
 	if list == nil {
-		list = []Violation{{caps.CapsEmpty, emptyMessage, "", "base"}}
+		list = []Violation{violation(caps.CapsEmpty, places.Textf(emptyMessage), "", "base")}
 	}
 	return list
 }

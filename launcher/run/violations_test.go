@@ -69,7 +69,7 @@ func TestAllReasonsOfARefusalAreTold(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		if _, _, why := refusal(c.spec, plan); (why == "") != (c.want == nil) {
+		if outcome, _, why := refusal(c.spec, plan); (outcome == OK) != (c.want == nil) {
 			t.Errorf("%s: refused with %q", name, why)
 		}
 	}

@@ -10,11 +10,23 @@ import (
 func Grants(words []string) []caps.Grant {
 	var list []caps.Grant
 	for _, w := range words {
-		if g, err := caps.ParseGrant(w); err == nil {
+		if g, err := grantOf(w); err == nil {
 			list = append(list, g)
 		}
 	}
 	return list
+}
+
+// grantOf parses a capability. To who does not operate a path of it may be told by
+// another name, which begins with no slash.
+func grantOf(word string) (caps.Grant, error) {
+	g, err := caps.ParseGrant(word)
+	if parts := strings.SplitN(word, ":", 3); err != nil && len(parts) == 3 {
+		if g, err = caps.ParseGrant(parts[0] + ":" + parts[1] + ":/x"); err == nil {
+			g.Scope = parts[2]
+		}
+	}
+	return g, err
 }
 
 // Holder is the most specific of the grants that covers what a record says was done;

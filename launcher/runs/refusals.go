@@ -141,7 +141,7 @@ func (t *tally) ended(agent string, h *held) {
 // place is a grant without what it allows to do there: one line of a policy grants
 // reading, writing and deleting.
 func place(grant string) string {
-	g, err := caps.ParseGrant(grant)
+	g, err := grantOf(grant)
 	if err != nil {
 		return grant
 	}

@@ -18,6 +18,7 @@ var packages = map[string]drawing{
 		"internal/base/printable": "words of agents steer no terminal",
 	}},
 	"launcher/compose": {7, doors{
+		"launcher/places":              "names places to who does not operate",
 		"launcher/terminal":            "asks the operator",
 		"bundles":                      "opens what it is told to launch",
 		"caps":                         "prints grants and changes, explains requests",
@@ -52,6 +53,7 @@ var packages = map[string]drawing{
 	}},
 	"internal/serve/host": {12, doors{
 		"launcher/program":         "confines as launches do",
+		"launcher/places":          "names places to callers",
 		"launcher/draft":           "tries overrides",
 		"launcher/knowledge":       "searches",
 		"launcher/lanes":           "tries lanes",
@@ -263,6 +265,7 @@ var packages = map[string]drawing{
 		"launcher/run":             "its plans",
 	}},
 	"launcher/ask": {6, doors{
+		"launcher/places":          "names places to who does not operate",
 		"bundles":                  "looks into bundles",
 		"caps":                     "explains what a set decides",
 		"caps/policy":              "floors, domains, and the reader of what it suggests",
@@ -280,6 +283,7 @@ var packages = map[string]drawing{
 		"internal/effect/environ":  "what a program may be given of a variable",
 	}},
 	"internal/serve/service": {10, doors{
+		"launcher/places":       "names places to callers",
 		"launcher/ask":          "finds the run that a part of an id means",
 		"caps":                  "what narrows a caller is layers",
 		"internal/record/audit": "records are what callers follow",
@@ -360,7 +364,12 @@ var packages = map[string]drawing{
 		"internal/effect/netns": "takes its sockets",
 		"internal/effect/proxy": "serves them",
 	}},
+	"launcher/places": {3, doors{
+		"caps":                  "capabilities and places in files are named",
+		"internal/record/audit": "so are those of records",
+	}},
 	"launcher/run": {5, doors{
+		"launcher/places":         "keeps the paths of what it says apart from the words",
 		"internal/effect/links":   "what untrusted folders keep, for guests and programs alike",
 		"internal/base/printable": "the marker is one line, and no guest writes one like it",
 		"caps":                    "base, layers, effective and limits",
@@ -688,6 +697,10 @@ var testDoors = map[string]doors{
 		"internal/engine/abi": "the types of what modules import",
 	},
 	"launcher/ask": {"kb/journal": "runs are recorded as launches do"},
+	"internal/serve/server": {
+		"internal/serve/host/hosttest": "a home to serve",
+		"launcher":                     "the children of launches are the test",
+	},
 	"internal/serve/host": {
 		"internal/effect/mcpclient":    "tools of a server that changed them",
 		"internal/serve/host/hosttest": "agents, and a home to launch them in",

@@ -38,7 +38,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, c *service.Call
 		done = run.Await(service.CutOf(r.Context()))
 	}
 	defer done()
-	st := run.State()
+	st := run.StateFor(c)
 	n := noteOf(r)
 	n.run, n.trace = st.RunID, st.TraceID
 	w.Header().Set("X-Run-Id", st.RunID)
@@ -54,7 +54,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, c *service.Call
 		}
 		return r.Context().Err()
 	}
-	report, err := run.Report()
+	report, err := run.Report(c)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *server) where(w http.ResponseWriter, r *http.Request, c *service.Caller
 	if err != nil {
 		return err
 	}
-	s.accepted(w, r, run.State())
+	s.accepted(w, r, run.StateFor(c))
 	return nil
 }
 

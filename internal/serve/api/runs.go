@@ -249,10 +249,10 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request, c *service.Calle
 		return err
 	}
 	defer done()
-	o := one{State: run.State()}
+	o := one{State: run.StateFor(c)}
 	var report *launcher.Report
 	if o.Ended() {
-		report, _ = run.Report() // the state says why there is none
+		report, _ = run.Report(c) // the state says why there is none
 	}
 	(&out{s, w, r}).report(report, func(rep *launcher.Report) any {
 		o.Report = rep

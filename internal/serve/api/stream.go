@@ -201,7 +201,7 @@ func (s *server) final(ctx context.Context, c *service.Caller, id string) []byte
 		case <-run.Done():
 		case <-ctx.Done():
 		}
-		st = run.State()
+		st = run.StateFor(c)
 	} else if sum, err := s.summary(ctx, c, id); err == nil {
 		st = stateOf(sum, c.Tenant)
 	}

@@ -74,7 +74,7 @@ func (c *console) runPage(r *http.Request, caller *service.Caller) (*view, error
 		return nil, err
 	}
 	if live != nil {
-		d.take(live)
+		d.take(live, caller)
 	} else if !found {
 		return nil, service.ErrNotFound
 	}
@@ -243,8 +243,8 @@ func (d *shownRun) ended(r *audit.Record) {
 }
 
 // take adds what only the service knows: who asked, and what was printed.
-func (d *shownRun) take(run *service.Run) {
-	s := run.State()
+func (d *shownRun) take(run *service.Run, caller *service.Caller) {
+	s := run.StateFor(caller)
 	row := rowOfState(&s)
 	if d.Agent == "" || row.Under() {
 		seen := d.runRow
@@ -262,7 +262,7 @@ func (d *shownRun) take(run *service.Run) {
 	default:
 		return
 	}
-	report, err := run.Report()
+	report, err := run.Report(caller)
 	if err != nil || report == nil {
 		return
 	}

@@ -1,139 +1,81 @@
 package host
 
 import (
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
-	"runloop.dev/rlp/launcher/run"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // A disclosure is what who does not operate is told of a launch: nothing of the layer
 // that keeps what is the host's own, and of the paths of a bundle that they sent what
 // they wrote themselves, never where it leads.
 type disclosure struct {
-	home func(text string) string // without the place of the home
-	c    *compose.Composition
-	base []string // what the bundle asks for, as it was written
+	names *places.Names
+	c     *compose.Composition
+	base  []string // what the bundle asks for, as it may be told
 }
 
-// tell is how who is told of c; nil: they operate, and are told all.
-func (h *Host) tell(who *service.Caller, c *compose.Composition) *disclosure {
-	if who.Can(service.Operate) {
-		return nil
+// disclose is what others are told of c.
+func (h *Host) disclose(c *compose.Composition) *disclosure {
+	n, s := h.places(), c.Subject()
+	if c.Origin.Sent {
+		n = n.AsWritten()
 	}
-	t := &disclosure{home: func(text string) string { return h.homeless(who, text) }, c: c}
+	n = s.Names(n)
 	var grants []caps.Grant
 	for _, e := range c.Policy.Base {
 		grants = append(grants, e.Grant)
 	}
-	t.base = t.written(launcher.GrantStrings(grants))
-	return t
+	return &disclosure{n, c, n.Capabilities(launcher.GrantStrings(grants))}
 }
 
-// text is a text as it may be told.
-func (t *disclosure) text(s string) string {
-	for _, r := range t.untold() {
-		s = strings.ReplaceAll(s, r.Path, r.Written)
-	}
-	return t.home(s)
-}
-
-// untold are the paths of which it is not told where links lead: those of files that
-// layers name, where the bundle does not name the same, and all that a bundle names
-// which was sent.
-func (t *disclosure) untold() []run.Redirect {
-	return slices.DeleteFunc(slices.Clone(t.c.Paths.Redirects), func(r run.Redirect) bool {
-		if r.Layer == "base" {
-			return !t.c.Origin.Sent
-		}
-		return r.Family != caps.FS || r.Link == "" || slices.ContainsFunc(t.c.Policy.Base, func(e caps.Entry) bool {
-			return e.Grant.Family == caps.FS && e.Grant.Scope == r.Path
-		})
-	})
-}
-
-// written are capabilities as they were written.
-func (t *disclosure) written(list []string) []string {
-	list, links := slices.Clone(list), t.untold()
-	for i, capability := range list {
-		for _, r := range links {
-			verb, below, is := strings.Cut(capability, ":"+r.Path)
-			if is && (below == "" || below[0] == '/') {
-				list[i] = verb + ":" + r.Written + below
-				break
-			}
-		}
-	}
-	return list
-}
-
-// of is a capability, and the layer that took it, as they may be told; false: it
-// is of a path that was not asked for.
-func (t *disclosure) of(capability, layer *string) bool {
-	*capability = t.written([]string{*capability})[0]
-	path := strings.HasPrefix(*capability, "fs:") || strings.HasPrefix(*capability, "process:exec:")
+// of is the layer of a capability as it may be told; false: the capability is of a
+// path that was not asked for.
+func (t *disclosure) of(capability string, layer *string) bool {
+	path := strings.HasPrefix(capability, "fs:") || strings.HasPrefix(capability, "process:exec:")
 	mine := *layer == caps.ProtectedLayer
-	if (mine || path && t.c.Origin.Sent) && !slices.Contains(t.base, *capability) {
-		return false
-	}
-	if mine {
-		*layer = caps.HostLayer
-	}
-	return true
+	*layer = places.LayerName(*layer)
+	return !(mine || path && t.c.Origin.Sent) || slices.Contains(t.base, capability)
 }
 
-// report takes out of a report what may not be told.
-func (t *disclosure) report(r *launcher.Report) {
-	if t == nil {
-		return
-	}
-	r.Base, r.Except = t.written(r.Base), nil
-	r.Effective = service.Unspared(t.written(r.Effective), r.Base, spared(t.c))
-	r.Message = t.text(r.Message)
+// report is a report without what may not be told.
+func (t *disclosure) report(r *launcher.Report) *launcher.Report {
+	told := r.For(t.names)
+	told.Except = nil
+	told.Effective = t.names.Capabilities(places.Unspared(r.Effective, r.Base, spared(t.c)))
 	changes := []launcher.Change{}
-	for _, ch := range r.Changes {
-		if t.of(&ch.Capability, &ch.Layer) {
-			ch.Source = t.home(ch.Source)
+	for _, ch := range told.Changes {
+		if t.of(ch.Capability, &ch.Layer) {
 			changes = append(changes, ch)
 		}
 	}
-	r.Changes, r.Violations = changes, t.violations(r.Violations)
-	var warnings, links []string
-	for _, l := range t.untold() {
-		links = append(links, l.String())
+	told.Changes = changes
+	for i := range told.Tools {
+		told.Tools[i].Layer = places.LayerName(told.Tools[i].Layer)
 	}
-	for _, w := range r.Warnings {
-		if (!t.c.Origin.Sent || !slices.Contains(r.Beside, w)) && !slices.Contains(links, w) {
-			warnings = append(warnings, t.text(w))
-		}
-	}
-	r.Warnings = warnings
+	told.Violations = t.violations(told.Violations)
+	told.Warnings = slices.Concat(t.c.Origin.Notes, told.Warnings)
+	return told
 }
 
 // violations are the reasons of a refusal without what was carved out of a
 // capability: the rest of that was taken too.
 func (t *disclosure) violations(list []launcher.Violation) (told []launcher.Violation) {
 	for _, v := range list {
-		if v.Capability == "" || t.of(&v.Capability, &v.Layer) {
-			v.Message = strings.ReplaceAll(t.text(v.Message), "by "+caps.ProtectedLayer, "by the "+caps.HostLayer)
+		if v.Capability == "" || t.of(v.Capability, &v.Layer) {
 			told = append(told, v)
 		}
 	}
 	return told
-}
-
-// refused takes out of a refusal what may not be told.
-func (t *disclosure) refused(err *service.ViolationError) error {
-	if t == nil {
-		return err
-	}
-	told := *err
-	told.Violations = t.violations(err.Violations)
-	return &told
 }
 
 // spared are the folders within what is protected that are not.
@@ -149,7 +91,7 @@ func spared(c *compose.Composition) (list []string) {
 }
 
 // tellSurface takes out of a surface what may not be told.
-func tellSurface(who *service.Caller, c *compose.Composition, s *service.Surface) {
+func tellSurface(n *places.Names, who *service.Caller, c *compose.Composition, s *service.Surface) {
 	if who.Can(service.Operate) {
 		return
 	}
@@ -157,7 +99,111 @@ func tellSurface(who *service.Caller, c *compose.Composition, s *service.Surface
 	for _, f := range s.Families {
 		delete(f.Constraints, "except")
 		if allowed, is := f.Constraints["allow"].([]string); is {
-			f.Constraints["allow"] = service.Unspared(allowed, nil, spared(c))
+			f.Constraints["allow"] = n.Capabilities(places.Unspared(allowed, nil, spared(c)))
 		}
+	}
+}
+
+// places are the names of what is in the home, as it is named and without links.
+func (h *Host) places() *places.Names {
+	if real, err := filepath.EvalSymlinks(h.home); err == nil && real != h.home {
+		return places.Of(h.home, real)
+	}
+	return places.Of(h.home)
+}
+
+// named is how what is on the host is told to others in records of one agent.
+type named struct {
+	files [2]compose.FileState // of the overrides that say it
+	names *places.Names
+}
+
+// namesOf are how what is on the host is told to others in a record of a run.
+func (h *Host) namesOf(run *audit.Head) *places.Names {
+	h.mu.Lock()
+	_, sent := h.sent[run.RunID]
+	h.mu.Unlock()
+	if sent {
+		return h.places().AsWritten()
+	}
+	return h.names(run.Tenant, run.Agent)
+}
+
+// names are the same in what is about an agent of a tenant: its placeholders stand for
+// what the operator's files say, and for what it was launched with here.
+func (h *Host) names(tenant, agent string) *places.Names {
+	a, key, now := h.as(tenant, unsaid), tenant+"\x00"+agent, named{}
+	at, err := a.Home()
+	if err != nil {
+		return h.places().Hide()
+	}
+	for i, name := range []string{"_default", agent} {
+		now.files[i] = compose.StateOf(at.Override(name))
+	}
+	h.mu.Lock()
+	old, known := h.named[key]
+	launched := h.launched[key]
+	h.mu.Unlock()
+	if known && old.files == now.files {
+		return old.names
+	}
+	if now.names = launched; launched == nil {
+		now.names = h.places()
+	}
+	params, err := a.Params(agent)
+	if err != nil {
+		return now.names.Hide()
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		now.names = now.names.Param(name, params[name])
+		if real, err := filepath.EvalSymlinks(params[name]); err == nil {
+			now.names = now.names.Param(name, real)
+		}
+	}
+	if now.sure(h.now()) {
+		h.mu.Lock()
+		if len(h.named) >= mostNamed {
+			clear(h.named)
+		}
+		h.named[key] = now
+		h.mu.Unlock()
+	}
+	return now.names
+}
+
+// Bounds of what is remembered: agents, and runs of bundles that came with requests.
+const (
+	mostNamed = 1024
+	mostSent  = 1 << 14
+)
+
+// sure reports whether the names are those of the files for as long as these are as
+// they were.
+func (n *named) sure(now time.Time) bool {
+	return !slices.ContainsFunc(n.files[:], func(f compose.FileState) bool {
+		return f != compose.FileState{} && !f.Sure(now)
+	})
+}
+
+// launches notes of a launch whether its bundle was sent, and what placeholders stand
+// for in it: requests of who operates say it, too.
+func (h *Host) launches(c *compose.Composition, tenant string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.Origin.Sent {
+		if len(h.sent) >= mostSent {
+			clear(h.sent)
+		}
+		h.sent[c.Origin.RunID] = struct{}{}
+		return
+	}
+	key := tenant + "\x00" + c.Bundle.Manifest.Agent.String()
+	if s := c.Subject(); len(s.Params) > 0 {
+		n := h.launched[key]
+		if n == nil {
+			n = h.places()
+		}
+		h.launched[key] = s.Names(n)
+		delete(h.named, key)
 	}
 }

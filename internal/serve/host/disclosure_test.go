@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/internal/serve/host/hosttest"
 	"runloop.dev/rlp/internal/serve/service"
 	"runloop.dev/rlp/kb"
@@ -106,12 +107,32 @@ func TestWhatIsProtectedIsTold(t *testing.T) {
 		guess := func(path string) string {
 			h.who.May = service.Launch
 			said := h.answer(t, &service.Request{Door: service.HTTP, Bundle: asksFor(t, "fs = [\""+path+"\"]\n")})
+			said += h.begun(t) // by which the run's own caller follows it
 			return strings.ReplaceAll(said, path, "GUESS")
 		}
 		if of, other := guess(h.home), guess(h.home+"x"); of != other {
 			t.Errorf("of the home is said\n%s\nand of what is not it\n%s", of, other)
 		}
 	}
+}
+
+// begun is what the newest run asked for, as the log tells the caller.
+func (h *testHost) begun(t *testing.T) string {
+	t.Helper()
+	log, err := h.Log(t.Context(), h.who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := ""
+	for r, err := range log.Audit(t.Context(), kb.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := r.Event; e != nil && e.Kind == audit.KindRunStart {
+			base = strings.Join(e.Base, " ")
+		}
+	}
+	return base
 }
 
 // logged is all that the log tells the caller.

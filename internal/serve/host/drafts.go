@@ -26,7 +26,7 @@ func (h Questions) Override(ctx context.Context, who *service.Caller, agent stri
 		if err != nil || who.Can(service.Operate) {
 			return o, err
 		}
-		return o.Without(h.Places()), nil
+		return o.Without(h.names(who.Tenant, agent)), nil
 	})
 }
 
@@ -79,8 +79,9 @@ func (h Questions) Suggest(ctx context.Context, who *service.Caller, agent strin
 			made, err = draft.Recorded{Reader: r.Reader, Store: s}.Suggest(ctx, []ask.Used{{Bundle: b, Name: agent}}, path, w)
 			return err
 		})
-		if err == nil && !who.Can(service.Operate) && h.Places().Holds(made.Policy) {
-			return nil, errors.New("what it used lies in the home, which only those who operate this host are told")
+		if err == nil && !who.Can(service.Operate) && h.names(who.Tenant, agent).Holds(made.Policy) {
+			return nil, &ask.Error{Status: run.StatusPolicy, Err: errors.New(
+				"what it used lies where only those who operate this host are told")}
 		}
 		return made, err
 	})

@@ -27,6 +27,7 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // A host does what the service offers, as every invocation does it: each request
@@ -44,6 +45,10 @@ type Host struct {
 	tenants map[string]bool       // those that were asked for; true: whose store was opened
 	told    map[string]string     // problems of agents that the log has
 
+	named    map[string]named         // by tenant and agent
+	launched map[string]*places.Names // the same
+	sent     map[string]struct{}      // runs of bundles that others than who operates sent
+
 	room      func(*kb.Store) error // why nothing can be recorded
 	ready     readiness
 	lane      laneTrial
@@ -57,6 +62,7 @@ func New(r *compose.Runner, dir string, log *slog.Logger, now func() time.Time) 
 	return &Host{
 		runner: *r, home: dir, held: holdHome(dir), log: log, now: now, calls: map[string][]string{},
 		known: map[string]knownAgent{}, tenants: map[string]bool{}, told: map[string]string{},
+		named: map[string]named{}, launched: map[string]*places.Names{}, sent: map[string]struct{}{},
 		room: (*kb.Store).Room, unpacking: make(chan struct{}, unpackedAtime),
 		ready: readiness{turn: make(chan struct{}, 1), tried: map[string]trialOfTenant{}},
 	}
@@ -251,6 +257,7 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		return nil, err
 	}
 	h.logPaths(ctx, who, c)
+	h.launches(c, who.Tenant)
 	calls, err := h.callsOf(c.Bundle)
 	if err != nil {
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
@@ -276,21 +283,24 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		j.Stderr = listener(begin.Stderr)
 	}
 	report, err := a.Launch(ctx, c, j)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, h.unavailable(ctx, who, err)
+	}
+	told := h.disclose(c).report(report)
+	if report.Warnings = append(slices.Clone(c.Origin.Notes), report.Warnings...); who.Can(service.Operate) {
+		report.Told, told = told, report
+	}
+	switch {
 	case report.Outcome == launcher.AuditFailed && !begun.Load():
 		return nil, h.unrecorded(ctx, who, report.Message)
 	case report.Outcome == launcher.Refused && report.ExitCode == launcher.StatusPolicy && len(report.Violations) > 0:
-		return nil, h.tell(who, c).refused(&service.ViolationError{
+		return nil, &service.ViolationError{
 			RunID: report.RunID, TraceID: report.TraceID, Agent: q.Agent, Tenant: who.Tenant,
-			Violations: report.Violations, ByDoor: byDoor(c, report.Violations),
+			Violations: told.Violations, ByDoor: byDoor(c, report.Violations),
 			Warnings: c.Origin.Notes,
-		})
+		}
 	}
-	report.Warnings = append(slices.Clone(c.Origin.Notes), report.Warnings...)
-	h.tell(who, c).report(report)
-	return report, nil
+	return told, nil
 }
 
 // stdinOf is what the request gives the agent to read, by what its manifest takes.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/internal/serve/service"
-	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -177,25 +175,4 @@ func (h *Host) problem(who *service.Caller, agent string, err error) string {
 		h.log.Error("unavailable", "tenant", who.Tenant, "caller", who.Name, "agent", agent, "message", text)
 	}
 	return reason(who, err)
-}
-
-// homeless is a text without the place of the home, for who does not operate:
-// what is told of its files is where they are in it.
-func (h *Host) homeless(who *service.Caller, text string) string {
-	if who.Can(service.Operate) {
-		return text
-	}
-	for _, dir := range h.Places() {
-		text = strings.ReplaceAll(text, dir+"/", "")
-	}
-	return text
-}
-
-// places are the paths of the home: as it was named, and without links.
-func (h *Host) Places() ask.Home {
-	list := ask.Home{h.home}
-	if real, err := filepath.EvalSymlinks(h.home); err == nil && real != h.home {
-		list = append(list, real)
-	}
-	return list
 }

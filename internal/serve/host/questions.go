@@ -92,7 +92,7 @@ func (h Questions) subject(who *service.Caller, c *compose.Composition) (*ask.Su
 	if who.Can(service.Operate) {
 		return c.Equipped()
 	}
-	return c.Told(h.Places())
+	return c.Told(h.names(who.Tenant, c.Bundle.Manifest.Agent.String()))
 }
 
 // Explain implements [console.Host] and [mcpserver.Host]. Without a run it is of a
@@ -152,7 +152,7 @@ func (h Questions) Inspect(ctx context.Context, who *service.Caller, agent strin
 		if err != nil || who.Can(service.Operate) {
 			return d, err
 		}
-		return d.Without(h.Places()), nil
+		return d.Without(h.places()), nil
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 
 // Log implements [service.Host].
 func (h *Host) Log(ctx context.Context, who *service.Caller) (service.Log, error) {
-	log := service.TellLog(who, tenantLog{h, who.Tenant})
+	log := service.TellLog(who, tenantLog{h, who.Tenant}, h.namesOf)
 	if unused(h, who.Tenant) {
 		return log, nil
 	}

@@ -47,7 +47,7 @@ func (h *Host) Surface(ctx context.Context, who *service.Caller, d service.Door)
 			exec.Available, exec.TakenBy, exec.Verbs, exec.Constraints = false, "lane", []string{}, nil
 		}
 	}
-	tellSurface(who, c, s)
+	tellSurface(h.places(), who, c, s)
 	return s, nil
 }
 

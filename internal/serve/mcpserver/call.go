@@ -45,7 +45,7 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 		_ = ss.of.opt.Service.Cancel(context.WithoutCancel(ctx), c, r.ID()) // it may have ended
 		<-r.Done()
 	}
-	state := r.State()
+	state := r.StateFor(c)
 	switch {
 	case live:
 		late := time.AfterFunc(followTime, stop)
@@ -57,7 +57,7 @@ func (ss *session) run(ctx context.Context, c *service.Caller, t *tool, req *mcp
 		f.follow(within)
 		cancel()
 	}
-	report, err := r.Report()
+	report, err := r.Report(c)
 	if err != nil || report == nil {
 		return ss.failed(c, t, &state, err)
 	}

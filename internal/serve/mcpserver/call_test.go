@@ -368,7 +368,7 @@ func TestExplainAsksOfTheRecord(t *testing.T) {
 	if r.IsError {
 		t.Fatal(textOf(r))
 	}
-	if got := b.host.lastAsked(); got != "acme explain denied fs:read:/etc/passwd run="+run+" at=2" {
+	if got := b.host.lastAsked(); got != "acme explain denied  run="+run+" at=2" {
 		t.Errorf("%s", got)
 	}
 	r = call(t, cs, "rlp_explain", map[string]any{"agent": "denied", "capability": "--help"})

@@ -40,7 +40,11 @@ func (ss *session) readExplain(ctx context.Context, c *service.Caller, p []byte)
 			return nil, err
 		}
 	}
-	e, err := ss.of.opt.Host.Explain(ctx, c, a.Agent, ask.Query{Text: a.Capability, Run: a.RunID, At: a.Record})
+	q := ask.Query{Text: a.Capability, Run: a.RunID, At: a.Record}
+	if a.Record > 0 {
+		q.Text = "" // what is told of the record may be less than it has
+	}
+	e, err := ss.of.opt.Host.Explain(ctx, c, a.Agent, q)
 	if errors.Is(err, service.ErrNotFound) {
 		return nil, wrongf("agent: %q is not installed, and only what is can be explained", short(oneLine(a.Agent), mostID))
 	}

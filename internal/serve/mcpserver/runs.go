@@ -152,9 +152,9 @@ func (ss *session) readRun(ctx context.Context, c *service.Caller, p []byte) (an
 	d := &runDocument{Denials: []*denial{}}
 	switch r, err := ss.of.opt.Service.Run(ctx, c, a.RunID); {
 	case err == nil:
-		st := r.State()
+		st := r.StateFor(c)
 		d.runLine = lineOf(&st)
-		d.reported(r)
+		d.reported(r, c)
 	case !errors.Is(err, service.ErrNotFound):
 		return nil, err
 	default:
@@ -193,8 +193,8 @@ func wrongRun(err error) error {
 }
 
 // reported adds what the report of a run says, if it is still kept.
-func (d *runDocument) reported(r *service.Run) {
-	report, err := r.Report()
+func (d *runDocument) reported(r *service.Run, c *service.Caller) {
+	report, err := r.Report(c)
 	if err != nil || report == nil {
 		return
 	}

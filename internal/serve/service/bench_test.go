@@ -37,7 +37,7 @@ func BenchmarkSubmit(b *testing.B) {
 				b.Fatal(err)
 			}
 			<-r.Done()
-			if _, err := r.Report(); err != nil {
+			if _, err := r.Report(new(service.Caller)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -121,6 +121,7 @@ func (s *Service) Events(ctx context.Context, c *Caller, after uint64) iter.Seq2
 			batch, wake := s.events.after(c.Tenant, last)
 			for _, e := range batch {
 				last = e.ID
+				e.State.told(c)
 				if (all || e.State.who == c.who()) && !yield(e, nil) {
 					return
 				}
@@ -199,7 +200,7 @@ func (s *Service) Runs(_ context.Context, c *Caller) []State {
 	slices.SortFunc(all, func(a, b *Run) int { return strings.Compare(b.id, a.id) })
 	list := make([]State, len(all))
 	for i, r := range all {
-		list[i] = r.State()
+		list[i] = r.StateFor(c)
 		list[i].soFar(now)
 	}
 	return list

@@ -171,7 +171,7 @@ func (m *machine) check() {
 		if over != st.Ended() || m.active[r.ID()] != nil && st.State != service.Running {
 			m.t.Errorf("over %v: %+v", over, st)
 		}
-		if rep, err := r.Report(); over && (rep == nil) == (err == nil) {
+		if rep, err := r.Report(new(service.Caller)); over && (rep == nil) == (err == nil) {
 			m.t.Errorf("report %v, %v", rep, err)
 		}
 	}

@@ -152,7 +152,7 @@ func TestReasonsAreForgottenAsReportsAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		var policy *service.ViolationError
-		if _, err := r.Report(); errors.As(err, &policy) {
+		if _, err := r.Report(new(service.Caller)); errors.As(err, &policy) {
 			reasons++
 		} else if !errors.Is(err, service.ErrNotFound) {
 			t.Error(err)

@@ -96,8 +96,8 @@ func TestCancel(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := ended(t, waiting)
-	if rep, err := waiting.Report(); err != nil || rep.Outcome != launcher.Cancelled || rep.RunID != waiting.ID() ||
-		st.ExitCode != launcher.StatusCancelled {
+	if rep, err := waiting.Report(new(service.Caller)); err != nil || rep.Outcome != launcher.Cancelled ||
+		rep.RunID != waiting.ID() || st.ExitCode != launcher.StatusCancelled {
 		t.Errorf("waiting: %+v, %v", rep, err)
 	}
 	if l := s.Load(); l.Running != 1 || l.Waiting != 0 {
@@ -165,7 +165,7 @@ func TestDrain(t *testing.T) {
 			launcher.OK, launcher.Cancelled, launcher.OK, launcher.Cancelled,
 			launcher.Cancelled,
 		} {
-			rep, err := runs[i].Report()
+			rep, err := runs[i].Report(new(service.Caller))
 			if err != nil || rep.Outcome != want {
 				t.Errorf("run %d: %+v, %v", i, rep, err)
 			}
@@ -252,7 +252,7 @@ func TestABrokenJobHarmsNobody(t *testing.T) {
 		if st := ended(t, r); st.State != m.state || strings.Contains(st.Message, "sesame") {
 			t.Errorf("one that %s is %s: %s", name, st.State, st.Message)
 		}
-		if _, err := r.Report(); err == nil {
+		if _, err := r.Report(new(service.Caller)); err == nil {
 			t.Errorf("one that %s has a report", name)
 		}
 		if st := ended(t, after); st.State != service.Done {
@@ -412,7 +412,7 @@ func TestAFaultOfTheHostIsAFailedRun(t *testing.T) {
 		if st := ended(t, r); st.State != want || st.Outcome != outcome {
 			t.Errorf("%s: %+v", outcome, st)
 		}
-		if rep, err := r.Report(); err != nil || rep.Outcome != outcome {
+		if rep, err := r.Report(new(service.Caller)); err != nil || rep.Outcome != outcome {
 			t.Errorf("%s: %v, %v", outcome, rep, err)
 		}
 		if l := s.Load(); l.Failed != uint64(map[bool]int{true: 1}[want == service.Failed]) {

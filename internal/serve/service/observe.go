@@ -5,6 +5,7 @@ import (
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // record takes in a record of root or of a delegate of it.
@@ -78,6 +79,7 @@ func (s *Service) endDelegate(root, r *Run, e *audit.Event) {
 	st.WallMS = max(0, st.EndedAt.Sub(st.StartedAt.Time).Milliseconds())
 	if e != nil {
 		st.Outcome, st.ExitCode, st.Message = launcher.Outcome(e.Outcome), e.ExitCode, e.Message
+		st.forThem = places.Ended(e.Outcome, e.Message)
 		if e.Kind == audit.KindPolicyRejected {
 			st.State = Refused
 		}

@@ -150,7 +150,7 @@ func (f *follower) live(t *trail, abroad bool) error {
 // give yields a record; false: there is nothing more to do.
 func (f *follower) give(r Record, err error) bool {
 	if r.Rec != nil {
-		if told := TellRecord(f.caller, r.Rec); told != r.Rec && err == nil {
+		if told := tellRecord(f.log, r.Rec); told != r.Rec && err == nil {
 			r.Rec = told
 			r.Line, err = told.AppendJSON(nil)
 		}

@@ -274,7 +274,7 @@ func TestDelegatesAreRuns(t *testing.T) {
 	if st := ended(t, other); st.State != service.Done {
 		t.Errorf("one whose end nobody told: %+v", st)
 	}
-	if _, err := kid.Report(); !errors.Is(err, service.ErrNotFound) {
+	if _, err := kid.Report(new(service.Caller)); !errors.Is(err, service.ErrNotFound) {
 		t.Error(err)
 	}
 	if l := s.Load(); l.Done != 1 || l.Refused != 0 {

@@ -41,17 +41,27 @@ func (r *Run) State() State {
 	return r.state
 }
 
+// StateFor is what c may know now.
+func (r *Run) StateFor(c *Caller) State {
+	st := r.State()
+	st.told(c)
+	return st
+}
+
 // Done is closed when the run has ended.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
 // Report is how the run ended, or why nothing was begun: one of the errors of
-// [Host.Launch]. It is for after Done. A report that is no longer kept, or that of
-// a delegate, is [ErrNotFound].
-func (r *Run) Report() (*launcher.Report, error) {
+// [Host.Launch], as c may know it. It is for after Done. A report that is no longer
+// kept, or that of a delegate, is [ErrNotFound].
+func (r *Run) Report(c *Caller) (*launcher.Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.state.Ended() {
 		return nil, fmt.Errorf("run %s has not ended", r.id)
+	}
+	if r.report != nil && r.report.Told != nil && !c.Can(Operate) {
+		return r.report.Told, r.err
 	}
 	return r.report, r.err
 }

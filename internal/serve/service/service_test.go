@@ -51,7 +51,7 @@ func TestARunGoesThroughItsStates(t *testing.T) {
 		if l := s.Load(); l.Running != 1 || l.Waiting != 1 {
 			t.Errorf("load %+v", l)
 		}
-		if _, err := r.Report(); err == nil {
+		if _, err := r.Report(new(service.Caller)); err == nil {
 			t.Error("there is a report of a run that has not ended")
 		}
 		time.Sleep(time.Second)
@@ -67,7 +67,7 @@ func TestARunGoesThroughItsStates(t *testing.T) {
 		if st := second.State(); st.QueueMS != 3000 {
 			t.Errorf("second: %+v", st)
 		}
-		if rep, err := r.Report(); err != nil || rep.RunID != r.ID() || rep.TraceID != st.TraceID {
+		if rep, err := r.Report(new(service.Caller)); err != nil || rep.RunID != r.ID() || rep.TraceID != st.TraceID {
 			t.Errorf("report %+v, %v", rep, err)
 		}
 		if q.TraceID != "" {
@@ -315,7 +315,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	reports := 0
 	for i, r := range runs {
-		if rep, err := r.Report(); err != nil || len(rep.Stdout) != 20<<20 {
+		if rep, err := r.Report(new(service.Caller)); err != nil || len(rep.Stdout) != 20<<20 {
 			t.Errorf("run %d lost its report under its holder: %v", i, err)
 		}
 		kept, err := s.Run(t.Context(), c, r.ID())
@@ -326,7 +326,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			continue
 		}
 		ended(t, kept)
-		if rep, err := kept.Report(); err == nil && rep != nil {
+		if rep, err := kept.Report(new(service.Caller)); err == nil && rep != nil {
 			reports++
 		} else if !errors.Is(err, service.ErrNotFound) || kept.State().Outcome != launcher.OK {
 			t.Errorf("run %d: %v, %+v", i, err, kept.State())

@@ -61,7 +61,15 @@ type State struct {
 	// ParentSpan is the span that asked, of the trace of TraceID; "" is none.
 	ParentSpan string `json:"-"`
 
-	who string // of the caller
+	who     string // of the caller
+	forThem string // the message for who does not operate, where it is another
+}
+
+// told leaves of st what c may know.
+func (st *State) told(c *Caller) {
+	if st.forThem != "" && !c.Can(Operate) {
+		st.Message = st.forThem
+	}
 }
 
 // Ended reports whether nothing more comes.

@@ -90,7 +90,7 @@ func TestMuchAtOnce(t *testing.T) {
 	}
 	for _, r := range taken {
 		ended(t, r)
-		if rep, err := r.Report(); (rep == nil) == (err == nil) {
+		if rep, err := r.Report(new(service.Caller)); (rep == nil) == (err == nil) {
 			t.Errorf("%+v: %v, %v", r.State(), rep, err)
 		}
 	}

@@ -3,81 +3,61 @@ package service
 import (
 	"context"
 	"iter"
-	"slices"
-	"strings"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/places"
 )
 
-// TellLog is log as c may know it: each record is one of [TellRecord].
-func TellLog(c *Caller, log Log) Log {
+// TellLog is log as c may know it: names says how what is on the host is told in records
+// of a run.
+func TellLog(c *Caller, log Log, names func(run *audit.Head) *places.Names) Log {
 	if c.Can(Operate) {
 		return log
 	}
+	l := toldLog{log, names}
 	if tailer, can := log.(Tailer); can {
-		return toldTail{toldLog{log}, tailer}
+		return toldTail{l, tailer}
 	}
-	return toldLog{log}
+	return l
 }
 
-// TellRecord is a record as c may know it: who does not operate is told neither
-// which paths of the host are protected, nor that one is.
-func TellRecord(c *Caller, r *audit.Record) *audit.Record {
-	if c.Can(Operate) {
-		return r
+// tellRecord is a record as who reads log may know it.
+func tellRecord(log Log, r *audit.Record) *audit.Record {
+	switch l := log.(type) {
+	case toldLog:
+		return l.record(r)
+	case toldTail:
+		return l.record(r)
 	}
-	return toldRecord(r)
-}
-
-func toldRecord(r *audit.Record) *audit.Record {
-	told := *r
-	switch d, e := r.Decision, r.Event; {
-	case d != nil && d.Layer == caps.ProtectedLayer:
-		of := *d
-		of.Layer, told.Decision = caps.HostLayer, &of
-	case e != nil && len(e.Except)+len(e.Layers)+len(e.Violations) > 0:
-		of := *e
-		of.Except = nil
-		of.Violations = slices.DeleteFunc(slices.Clone(e.Violations), func(v string) bool {
-			return strings.Contains(v, "by "+caps.ProtectedLayer)
-		})
-		var spared []string
-		of.Layers = slices.DeleteFunc(slices.Clone(e.Layers), func(l audit.Layer) bool {
-			if l.Name != caps.ProtectedLayer {
-				return false
-			}
-			for _, x := range l.Spare {
-				spared = append(spared, x.Scope)
-			}
-			return true
-		})
-		of.Effective = Unspared(e.Effective, e.Base, spared)
-		told.Event = &of
-	default:
-		return r
-	}
-	return &told
-}
-
-// Unspared are the capabilities that are left, but those of the folders that are
-// spared within what is protected: these say where that is. What was asked for
-// itself stays.
-func Unspared(left, asked, spared []string) []string {
-	return slices.DeleteFunc(slices.Clone(left), func(capability string) bool {
-		return !slices.Contains(asked, capability) && slices.ContainsFunc(spared, func(dir string) bool {
-			return strings.HasSuffix(capability, ":"+dir)
-		})
-	})
+	return r
 }
 
 // A toldLog is a log for who does not operate.
-type toldLog struct{ log Log }
+type toldLog struct {
+	log   Log
+	names func(run *audit.Head) *places.Names
+}
+
+func (l toldLog) record(r *audit.Record) *audit.Record { return l.names(&r.Head).Record(r) }
+
+// records are those of a sequence, told.
+func (l toldLog) records(records iter.Seq2[audit.Record, error]) iter.Seq2[audit.Record, error] {
+	return func(yield func(audit.Record, error) bool) {
+		for r, err := range records {
+			if err == nil {
+				r = *l.record(&r)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
 
 // Audit implements [Log].
 func (l toldLog) Audit(ctx context.Context, f kb.Filter) iter.Seq2[audit.Record, error] {
-	return toldRecords(l.log.Audit(ctx, f))
+	return l.records(l.log.Audit(ctx, f))
 }
 
 // Lines implements [Log]. The line of a record that is told otherwise than it was
@@ -101,7 +81,14 @@ func (l toldLog) Head(ctx context.Context) (kb.Head, error) { return l.log.Head(
 
 // Runs implements [Log].
 func (l toldLog) Runs(ctx context.Context, q kb.RunQuery) iter.Seq2[kb.RunSummary, error] {
-	return l.log.Runs(ctx, q)
+	return func(yield func(kb.RunSummary, error) bool) {
+		for run, err := range l.log.Runs(ctx, q) {
+			run.Message = places.Ended(run.Outcome, run.Message)
+			if !yield(run, err) {
+				return
+			}
+		}
+	}
 }
 
 // A toldTail is one that tells of records before they have entered it.
@@ -112,18 +99,5 @@ type toldTail struct {
 
 // Tail implements [Tailer].
 func (l toldTail) Tail(ctx context.Context, f kb.Filter) iter.Seq2[audit.Record, error] {
-	return toldRecords(l.tailer.Tail(ctx, f))
-}
-
-func toldRecords(records iter.Seq2[audit.Record, error]) iter.Seq2[audit.Record, error] {
-	return func(yield func(audit.Record, error) bool) {
-		for r, err := range records {
-			if err == nil {
-				r = *toldRecord(&r)
-			}
-			if !yield(r, err) {
-				return
-			}
-		}
-	}
+	return l.records(l.tailer.Tail(ctx, f))
 }

@@ -8,6 +8,7 @@ import (
 	"runloop.dev/rlp/internal/base/guard"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/places"
 )
 
 // errNoReport is a host that broke its word.
@@ -103,6 +104,9 @@ func (s *Service) finish(r *Run, report *launcher.Report, err error) {
 	r.request, r.report, r.err = repeatable(r.request, r.size), report, err
 	r.state.EndedAt = s.now()
 	r.state.concluded(report, err)
+	if err != nil && r.caller.Can(Operate) { // which was told of the host, as who operates
+		r.state.forThem = places.Ended(string(launcher.Refused), r.state.Message)
+	}
 	st := r.state
 	r.mu.Unlock()
 	if st.State == Failed && err != nil {
@@ -158,6 +162,9 @@ func (st *State) concluded(report *launcher.Report, err error) {
 	}
 	st.Agent, st.Version, st.TraceID = report.Agent, report.Version, report.TraceID
 	st.Outcome, st.ExitCode, st.Message = report.Outcome, report.ExitCode, report.Message
+	if report.Told != nil {
+		st.forThem = report.Told.Message
+	}
 	st.Allowed, st.Denied = report.Usage.Allowed, report.Usage.Denied
 	if report.Usage.WallMS > 0 {
 		st.WallMS = report.Usage.WallMS
