@@ -149,6 +149,7 @@ func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
 	d.Tainted = h.taintedBy()
 	h.boundModel()
 	got, err := h.cfg.Agents.Launch(ctx, d)
+	h.calling = agentLaunchName // a program may have made other calls meanwhile
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,29 @@ func BuiltinFloor(name string) *caps.Layer {
 	return l
 }
 
+// ProgramFloor is the built-in floor [Untrusted] for programs that are agents: they
+// start what they need as before, and a route to a trusted host stays open, for its
+// answers mark no run. base is what such a program holds at most.
+func ProgramFloor(base []caps.Entry, trusted []caps.Grant) *caps.Layer {
+	l := BuiltinFloor(Untrusted)
+	l.Deny = slices.DeleteFunc(l.Deny, func(e caps.Entry) bool { return e.Grant.Family == caps.Exec })
+	for _, e := range base {
+		if e.Grant.Family != caps.Secrets {
+			continue
+		}
+		id, _, _ := strings.Cut(e.Grant.Scope, "@")
+		for _, t := range trusted {
+			if t.Modes&caps.HTTPS != 0 { // a secret goes nowhere in plain HTTP
+				l.Spare = append(l.Spare, caps.Entry{
+					Grant: caps.Grant{Family: caps.Secrets, Modes: caps.AllModes(caps.Secrets), Scope: id + "@" + t.Scope},
+					Pos:   l.Deny[0].Pos, Implied: true,
+				})
+			}
+		}
+	}
+	return l
+}
+
 // Floor is the floor of a name: what file says, if it is the operator's own and
 // says something, else the built-in one. This is the one place where a file
 // that cannot be used does not refuse: to refuse would be to drop what it was
@@ -52,14 +76,19 @@ func BuiltinFloor(name string) *caps.Layer {
 // A file that restricts nothing at all is no floor, and no mistake is taken for
 // one: who wants none writes [deny] capabilities = [].
 func Floor(name, file string, opt Options) (floor *caps.Layer, warning string) {
-	layer, err := ownFloor(name, file, opt)
+	return FloorOr(BuiltinFloor(name), file, opt)
+}
+
+// FloorOr is [Floor] with another built-in one.
+func FloorOr(builtin *caps.Layer, file string, opt Options) (floor *caps.Layer, warning string) {
+	layer, err := ownFloor(builtin.Name, file, opt)
 	switch {
 	case layer != nil:
 		return layer, ""
 	case err == nil:
-		return BuiltinFloor(name), ""
+		return builtin, ""
 	}
-	return BuiltinFloor(name), fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", name, file, err)
+	return builtin, fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", builtin.Name, file, err)
 }
 
 // ownFloor is the operator's floor; nil without an error where there is none.

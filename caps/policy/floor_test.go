@@ -173,3 +173,43 @@ func expectBuiltin(t *testing.T, what, path string) {
 		}
 	}
 }
+
+// The floor of programs leaves them what they start and routes to hosts that are
+// trusted over https, and takes the rest.
+//
+//rlp:holds N11
+func TestTheFloorOfPrograms(t *testing.T) {
+	const programs = "process:exec:/bin/a process:exec:/bin/b "
+	for trusted, kept := range map[string]string{
+		"": "", "https://a.example": "secrets:use:runloop/a/b@a.example:443 ", "http://a.example": "",
+		"https://*.example": "secrets:use:runloop/a/b@a.example:443 secrets:use:runloop/a/b@b.example:443", "a.example:8443": "",
+	} {
+		b := base(t, broad)
+		var entries []caps.Entry
+		for _, g := range b.BaseGrants() {
+			entries = append(entries, caps.Entry{Grant: g})
+		}
+		var hosts []caps.Grant
+		if trusted != "" {
+			g, err := caps.ParseTrustedHost(trusted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts = append(hosts, g)
+		}
+		var want []string
+		for s := range strings.FieldsSeq(floorDenies) {
+			if !strings.Contains(programs+kept+" ", s+" ") {
+				want = append(want, s)
+			}
+		}
+		floor := policy.ProgramFloor(entries, hosts)
+		if got := denied(t, floor); got != strings.Join(want, " ") {
+			t.Errorf("with %q trusted it denies %s, want %s", trusted, got, want)
+		}
+		set, _ := narrow(t, b, floor)
+		if d := set.Check(caps.Request{Family: caps.KBWrite, Name: "contacts"}); d.Code != caps.UntrustedContext {
+			t.Errorf("%+v", d)
+		}
+	}
+}

@@ -36,6 +36,9 @@ type Config struct {
 	Lock   sync.Locker
 	Budget *budget.Budget
 	Now    func() time.Time
+	// Trusted holds the hosts whose answers do not mark the run as holding untrusted
+	// content.
+	Trusted caps.Set
 }
 
 // A Policy decides on the connections of one run, by its gate. Any goroutine may use
@@ -208,6 +211,11 @@ func (p *Policy) Decide(ctx context.Context, t proxy.Target) (proxy.Grant, error
 	if !a.OK() {
 		return proxy.Grant{}, denied(a.Denial)
 	}
+	if !p.trusts(t) {
+		if err := p.cfg.Gate.Taint(gate.Cause(caps.SourceWord(caps.Net), t.String())); err != nil {
+			return proxy.Grant{}, err
+		}
+	}
 	p.cfg.Budget.Request(now)
 	h := &held{request: r}
 	ctx, h.cut = context.WithCancelCause(ctx)
@@ -218,6 +226,22 @@ func (p *Policy) Decide(ctx context.Context, t proxy.Target) (proxy.Grant, error
 		delete(p.open, h)
 	})
 	return proxy.Grant{Named: p.isNamed(r), Context: ctx, Spend: p.spend}, nil
+}
+
+// trusts reports whether what comes back from t marks no run: in TLS that can be an
+// answer to any method, and bytes are of nobody who could be trusted.
+func (p *Policy) trusts(t proxy.Target) bool {
+	r := caps.Request{Family: caps.Net, Name: t.Host}
+	if t.Way == proxy.HTTP {
+		r.Mode = p.request(t).Mode
+		return p.cfg.Trusted.Check(r).Allow
+	}
+	for m := range caps.Bytes {
+		if r.Mode = m; caps.HTTPS.Has(m) && !p.cfg.Trusted.Check(r).Allow {
+			return false
+		}
+	}
+	return t.Way == proxy.TLS
 }
 
 // isNamed reports whether the base grants exactly this place.

@@ -328,3 +328,60 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%v, %s", err, r.decided())
 	}
 }
+
+// A connection to a host that nobody trusts marks the run before anything comes back,
+// and says by which; what is granted of the network stays.
+//
+//rlp:holds N11
+func TestConnectionsMark(t *testing.T) {
+	trust := func(words ...string) caps.Set {
+		var list []caps.Entry
+		for _, w := range words {
+			g, err := caps.ParseTrustedHost(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, caps.Entry{Grant: g})
+		}
+		set, err := caps.Base(list, caps.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	get := &http.Request{Method: "GET", URL: &url.URL{Path: "/"}}
+	for _, c := range []struct {
+		trusted []string
+		target  proxy.Target
+		cause   string
+	}{
+		{nil, proxy.Target{Way: proxy.TLS, Host: "api.example:443"}, "http:https://api.example:443"},
+		{[]string{"api.example"}, proxy.Target{Way: proxy.TLS, Host: "api.example:443"}, ""},
+		{[]string{"*.example"}, proxy.Target{Way: proxy.TLS, Host: "api.example:443"}, ""},
+		{[]string{"http://api.example"}, proxy.Target{Way: proxy.TLS, Host: "api.example:443"}, "http:https://api.example:443"},
+		{
+			[]string{"api.example"},
+			proxy.Target{Way: proxy.HTTP, Host: "api.example:80", Request: get},
+			"http:http://api.example:80",
+		},
+		{[]string{"http://api.example"}, proxy.Target{Way: proxy.HTTP, Host: "api.example:80", Request: get}, ""},
+		{[]string{"db.example:5432"}, proxy.Target{Way: proxy.Bytes, Host: "db.example:5432"}, "http:tcp://db.example:5432"},
+		{nil, proxy.Target{Way: proxy.TLS, Host: "other.example:443"}, ""}, // which is denied
+	} {
+		r := newRun(t, "[capabilities]\nnet = { hosts = [\"api.example\"], allow_http = true, "+
+			"tcp = [\"db.example:5432\"] }\n")
+		p, err := connect.New(connect.Config{
+			Gate: r.gate, Lock: &r.lock, Budget: budget.New(caps.Limits{}, nil), Now: time.Now, Trusted: trust(c.trusted...),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Decide(t.Context(), c.target)
+		if cause, _ := r.gate.Tainted(); cause != c.cause || (err == nil) != (c.target.Host != "other.example:443") {
+			t.Errorf("%v, %v: %q, %v", c.trusted, c.target, cause, err)
+		}
+		if again, err := p.Decide(t.Context(), c.target); err == nil && again.Context.Err() != nil {
+			t.Errorf("%v: %v", c.target, again.Context.Err())
+		}
+	}
+}

@@ -157,8 +157,13 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	p := c.Program
 	start := &program.Start{
 		File: p.file, Argv: p.Command, Home: c.Home.Work(spec.Agent, program.HomeName), Dir: p.dir, Env: a.guestVariable,
-		Outside: out, Now: time.Now,
+		Outside: out, Routes: c.Policy.Routes, Now: time.Now,
 	}
+	trusted, err := spec.Taint.Hosts()
+	if err != nil {
+		return nil, err
+	}
+	start.Trusted = trusted
 	spec.Body = start.Body()
 	plan, err := run.NewPlan(c.Policy)
 	if err != nil {

@@ -22,8 +22,11 @@ func (a *Reader) taint(c *Composition) (run.Taint, error) {
 	if err != nil || !t.Possible(c.Policy.Base) {
 		return t, err
 	}
-	file := c.Home.Profile(policy.Untrusted)
-	floor, warning := policy.Floor(policy.Untrusted, file, a.Options(c.Home, c.Config))
+	file, builtin := c.Home.Profile(policy.Untrusted), policy.BuiltinFloor(policy.Untrusted)
+	if c.Program != nil {
+		builtin = policy.ProgramFloor(c.Policy.Base, t.Trusted)
+	}
+	floor, warning := policy.FloorOr(builtin, file, a.Options(c.Home, c.Config))
 	canonical, paths, err := run.Canonical(run.Policy{Layers: []*caps.Layer{floor}}, run.Resolvers{
 		Files:    jail.Canonical,
 		Programs: c.CanonicalProgram,
@@ -33,8 +36,7 @@ func (a *Reader) taint(c *Composition) (run.Taint, error) {
 	}
 	if err != nil {
 		// A path in it cannot be followed: it is none that anybody could have meant.
-		floor, warning = policy.BuiltinFloor(policy.Untrusted),
-			fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", policy.Untrusted, file, err)
+		floor, warning = builtin, fmt.Sprintf("the built-in floor %s applies, for %s is not used: %v", policy.Untrusted, file, err)
 	} else {
 		floor = canonical.Layers[0]
 	}

@@ -21,6 +21,8 @@ type Start struct {
 	Env  func(name string) (string, bool)
 
 	Outside proxy.Outside
+	Routes  []caps.Route // of its policy
+	Trusted caps.Set     // hosts whose answers do not mark the run
 	Now     func() time.Time
 }
 

@@ -7,13 +7,20 @@ import (
 	"math"
 	"os"
 
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/connect"
 	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher/run"
 )
 
 func (s *Start) serve(ctx context.Context, c *run.Calls) error {
-	policy, err := connect.New(connect.Config{Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now})
+	policy, err := connect.New(connect.Config{
+		Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted,
+	})
+	if err != nil {
+		return err
+	}
+	host, err := hostcalls.NewProgramHost(c.Host, c.Lock())
 	if err != nil {
 		return err
 	}
@@ -22,11 +29,14 @@ func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	network := Network{Policy: policy, Outside: s.Outside, Now: s.Now, Base: c.Base, Look: func() {
-		if err := c.Reload(ctx); err != nil { // what cannot be recorded does not go on
-			cancel(err)
-		}
-	}}
+	network := Network{
+		Policy: policy, Outside: s.Outside, Inside: Inside(host, c, s.Routes, s.Now), Now: s.Now, Base: c.Base,
+		Look: func() {
+			if err := c.Reload(ctx); err != nil { // what cannot be recorded does not go on
+				cancel(err)
+			}
+		},
+	}
 	r, err := s.Lane.Run(ctx, &lane.Command{
 		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, c.Env), Cwd: s.cwd(c.Holds),
 		Folders: append(Folders(c.Holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite}), Leased: Leased(c.Holds),

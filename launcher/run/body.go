@@ -127,3 +127,16 @@ func (c *Calls) rest(ctx context.Context, at int) ([]byte, error) {
 		out = append(out, c.mem[at:at+int(stack[0])]...)
 	}
 }
+
+// An aside launches agents for a run with a body, whose other calls and connections do
+// not wait for them: who makes a host call holds the lock.
+type aside struct {
+	hostcalls.Agents
+	lock sync.Locker
+}
+
+func (a aside) Launch(ctx context.Context, d *hostcalls.Delegation) (*hostcalls.Delegated, error) {
+	a.lock.Unlock()
+	defer a.lock.Lock()
+	return a.Agents.Launch(ctx, d)
+}

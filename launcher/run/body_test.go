@@ -175,3 +175,38 @@ func TestEditsReachABody(t *testing.T) {
 		t.Errorf("%+v, %d bytes", r, s.Above.Used(caps.NetBytes))
 	}
 }
+
+// slowAgents answer when they are told to.
+type slowAgents struct{ began, proceed chan struct{} }
+
+func (a slowAgents) Launch(context.Context, *hostcalls.Delegation) (*hostcalls.Delegated, error) {
+	a.began <- struct{}{}
+	<-a.proceed
+	return &hostcalls.Delegated{Report: []byte("{}"), RunID: "r1", Outcome: "ok"}, nil
+}
+
+// While an agent that a body launched is under way, its other calls are answered.
+func TestCallsDoNotWaitForAgents(t *testing.T) {
+	s := specOf(t, audit.NewMemory(), "agents:launch:critic", "time:read:*")
+	agents := slowAgents{make(chan struct{}), make(chan struct{})}
+	s.Components.Agents = agents
+	s.Body = func(ctx context.Context, c *Calls) error {
+		launched := make(chan error, 1)
+		go func() {
+			text, err := c.Call(ctx, "agent_launch", `{"agent":"critic"}`)
+			if string(text) != "{}" {
+				t.Errorf("%s", text)
+			}
+			launched <- err
+		}()
+		<-agents.began
+		if text, err := c.Call(ctx, "time_now"); err != nil || len(text) < 19 {
+			t.Errorf("%s, %v", text, err)
+		}
+		close(agents.proceed)
+		return <-launched
+	}
+	if r := Launch(t.Context(), s); r.Outcome != OK {
+		t.Errorf("%+v", r)
+	}
+}

@@ -28,6 +28,7 @@ type run struct {
 	journal Journal
 	gate    *gate.Gate
 	host    *hostcalls.Host
+	calls   *Calls         // of a body; nil: there is none
 	shared  *budget.Budget // what calls and connections of a body count in; nil: there is none
 	module  *guest.Module  // that runs
 	scarce  bool           // the process had less memory for it than it might have

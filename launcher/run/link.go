@@ -111,8 +111,12 @@ func (r *run) own() ([]abi.Func, error) {
 		r.shared = budget.New(r.plan.Limits, above)
 		left, above = nil, r.shared
 	}
+	components := r.spec.Components
+	if r.calls != nil && components.Agents != nil {
+		components.Agents = aside{components.Agents, r.calls.Lock()}
+	}
 	r.host = hostcalls.New(hostcalls.Config{
-		Gate: r.gate, Sources: sources, Components: r.spec.Components, Limits: r.plan.Limits,
+		Gate: r.gate, Sources: sources, Components: components, Limits: r.plan.Limits,
 		Above: above, Left: left,
 		Now: func() int64 { return r.spec.Now().UnixNano() },
 		Log: r.agentLog, Failed: r.failed, Warn: func(message string) { r.warnOnce(message) },
@@ -275,22 +279,21 @@ func (p *pathGate) Revoked(op jail.Op, mode caps.Mode, path string) { p.Admit(op
 
 // serve runs the body of a run that has no module.
 func serve(ctx context.Context, r *run) {
+	c := &Calls{Input: r.input, Stdout: &r.out, Stderr: &r.err, funcs: map[string]abi.Func{}}
+	r.calls = c
 	own, err := r.own()
 	if err != nil {
 		r.failStart(err)
 		return
 	}
-	env, err := r.environment()
-	if err != nil {
+	if c.Env, err = r.environment(); err != nil {
 		r.failStart(err)
 		return
 	}
 	edits := &turns{run: r}
-	c := &Calls{
-		Env: env, Input: r.input, Stdout: &r.out, Stderr: &r.err, Gate: r.gate, Host: r.host, Budget: r.shared,
-		Base: r.plan.Base, Holds: r.plan.Effective, Limits: r.plan.Limits, funcs: map[string]abi.Func{},
-		edits: func(ctx context.Context) error { return edits.reload(ctx, editSource) },
-	}
+	c.Gate, c.Host, c.Budget = r.gate, r.host, r.shared
+	c.Base, c.Holds, c.Limits = r.plan.Base, r.plan.Effective, r.plan.Limits
+	c.edits = func(ctx context.Context) error { return edits.reload(ctx, editSource) }
 	for _, f := range r.floored(own) {
 		f.Call = stopUnrecorded(r.gate, f.Call)
 		c.funcs[f.Name] = f

@@ -75,6 +75,12 @@ func (t *Taint) sources() (hostcalls.Sources, error) {
 	return s, nil
 }
 
+// Hosts are those whose answers mark no run.
+func (t *Taint) Hosts() (caps.Set, error) {
+	s, err := t.sources()
+	return s.Trusted, err
+}
+
 // Folders are the files and folders that the operator calls untrusted.
 func (t *Taint) Folders() []string {
 	var list []string

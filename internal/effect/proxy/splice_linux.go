@@ -11,7 +11,7 @@ import (
 )
 
 // pipeBytes is what one pipe holds at most, and one step of a flow.
-const pipeBytes = 256 << 10
+const pipeBytes = 128 << 10
 
 // mostPipes are kept for later: a flow that waits has none.
 const mostPipes = 32
