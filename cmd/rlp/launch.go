@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
@@ -147,14 +148,18 @@ func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f
 		j.Inputs = &lines{r: bufio.NewReaderSize(a.stdin, 64<<10)}
 		j.InputsCount = !isTerminal(a.stdin) // nobody is waited for
 	}
-	end := a.streams(j, f.stream)
+	live := c.Program != nil && c.Program.Live != nil
+	end := func() { a.guestOut = &witness{w: io.Discard} }
+	if !live {
+		end = a.streams(j, f.stream)
+	}
 	j.Slow = progress(a.stderr, "compiling "+c.Bundle.Manifest.Agent.String()+" (the first launch takes longest) ...")
 	report, err := a.runner().Launch(ctx, c, j)
 	end()
 	if err != nil {
 		return err
 	}
-	err = a.tell(report, j.Stderr != nil)
+	err = a.tell(report, live || j.Stderr != nil)
 	if !a.json && !a.quiet && (a.verbose || isTerminal(a.stderr)) {
 		summarize(ctx, a, report, path, c.Bundle.Bare)
 	}
@@ -176,6 +181,21 @@ func (a *app) streams(j *compose.Job, stream bool) func() {
 	lines := run.GuestLines(a.stderr, true)
 	j.Stderr = lines
 	return func() { _ = lines.Close() }
+}
+
+// passing are the streams of this process as a program has them; nil with --json, which
+// holds them for the report, and where they are no files.
+func passing(a *app, input bool) *lane.Live {
+	in, isIn := a.stdin.(*os.File)
+	out, isOut := a.stdout.(*os.File)
+	err, isErr := a.stderr.(*os.File)
+	if a.json || !isIn || !isOut || !isErr {
+		return nil
+	}
+	if a.live = true; input {
+		in = nil
+	}
+	return &lane.Live{Stdin: in, Stdout: out, Stderr: err}
 }
 
 // tell prints how the run ended: the marker first, then the guest's stderr unless
@@ -220,7 +240,7 @@ func (a *app) watching() io.Writer {
 func (a *app) say(w string) { fmt.Fprintln(a.stderr, fitted(a.stderr, "rlp: "+printableLines(w))) }
 
 func (a *app) truncations(r *launcher.Report) {
-	if a.quiet {
+	if a.quiet || a.live {
 		return
 	}
 	for _, s := range []struct {

@@ -52,6 +52,7 @@ type app struct {
 	homeSet              bool
 	homeAsked            string // the home that is not there, and an empty one is looked into instead; "": none
 	madeUp, unused       string // an empty folder that is looked into, and the one it stands for; "": none
+	live                 bool   // what a program prints passes through, all of it
 	launching            bool   // what is printed as JSON is a report
 	guestOut             *witness
 	warned               []string     // what the operator is told behind the end of a run, each once

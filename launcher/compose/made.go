@@ -91,7 +91,8 @@ type Program struct {
 	Name    string   // the agent's id; "": by the program's own name
 	Command []string // as it was written: the program and its arguments
 	Given
-	Endless bool // it has no wall time unless somebody gives it one
+	Endless bool       // it has no wall time unless somebody gives it one
+	Live    *lane.Live // its streams pass through; nil: they are held for the report
 
 	file string // of the program, without links
 	dir  string // the current folder of whoever launches, without links
@@ -157,7 +158,7 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	p := c.Program
 	start := &program.Start{
 		File: p.file, Argv: p.Command, Home: c.Home.Work(spec.Agent, program.HomeName), Dir: p.dir, Env: a.guestVariable,
-		Outside: out, Routes: c.Policy.Routes, Now: time.Now,
+		Live: p.Live, Routes: c.Policy.Routes, Outside: out, Now: time.Now,
 	}
 	trusted, err := spec.Taint.Hosts()
 	if err != nil {
@@ -165,6 +166,10 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	}
 	start.Trusted = trusted
 	spec.Body = start.Body()
+	if spec.Taint.Floor != nil {
+		c.NarrowedBy(a.floorAgain(c))
+	}
+	spec.Look = newWatcher(c).look
 	plan, err := run.NewPlan(c.Policy)
 	if err != nil {
 		return none, nil //nolint:nilerr // the launch itself says what is wrong with the policy

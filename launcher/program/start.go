@@ -2,6 +2,7 @@ package program
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -19,6 +20,7 @@ type Start struct {
 	Home string   // is its own, and lasts
 	Dir  string   // where it starts, if it may read that; else its working folder
 	Env  func(name string) (string, bool)
+	Live *lane.Live // its streams pass through; nil: they are held for the report
 
 	Outside proxy.Outside
 	Routes  []caps.Route // of its policy
@@ -35,6 +37,18 @@ func (s *Start) cwd(holds caps.Set) string {
 		return s.Dir
 	}
 	return ""
+}
+
+// leased is how long the program may run: no longer than the first lease of its files,
+// which it keeps until it ends.
+func (s *Start) leased(holds caps.Set) (bounded bool, most time.Duration) {
+	most = math.MaxInt64
+	for _, l := range holds.Leases() {
+		if l.Grant.Family == caps.FS && l.Expires != caps.Forever {
+			bounded, most = true, min(most, max(time.UnixMilli(l.Expires).Sub(s.Now()), 1))
+		}
+	}
+	return bounded, most
 }
 
 // kept is how much of each stream a lane keeps: the report cuts it.
@@ -64,6 +78,13 @@ func ended(r *lane.Result) error {
 			Outcome: run.Memory, Status: run.StatusMemory, Message: "the program and what it started had all the memory that " +
 				"they get together",
 		}
+	case r.TimedOut:
+		return &run.Stopped{
+			Outcome: run.Timeout, Status: run.StatusTimeout, Message: "a lease of files ended, which a program keeps until it does",
+		}
+	case r.Signal != 0:
+		return &run.Stopped{Outcome: run.Trap, Status: run.StatusFinding, Message: fmt.Sprintf(
+			"the program was ended by signal %d (%s)", int(r.Signal), r.Signal)}
 	}
 	return run.ExitCode(r.ExitCode)
 }

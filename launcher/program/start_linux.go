@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 
 	"runloop.dev/rlp/hostcalls"
@@ -37,10 +36,14 @@ func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 			}
 		},
 	}
+	within, most := s.leased(c.Holds)
+	if s.Live != nil && !within {
+		most = 0
+	}
 	r, err := s.Lane.Run(ctx, &lane.Command{
 		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, c.Env), Cwd: s.cwd(c.Holds),
 		Folders: append(Folders(c.Holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite}), Leased: Leased(c.Holds),
-		Stdin: c.Input, Timeout: math.MaxInt64, MaxOutput: kept(c.Limits), Network: network.Own(),
+		Stdin: c.Input, Timeout: most, MaxOutput: kept(c.Limits), Network: network.Own(), Live: s.Live,
 	})
 	if err != nil {
 		return stopped(err)

@@ -293,6 +293,7 @@ var packages = map[string]drawing{
 		"launcher":              "what came of a run is its report",
 	}},
 	"internal/serve/access": {11, doors{
+		"internal/effect/egress": "knows what is asked for agents by its mark",
 		"caps":                   "a token's grant is a layer",
 		"internal/base/home":     "a token's record is a private file",
 		"internal/base/ident":    "a token belongs to a tenant",
@@ -900,6 +901,7 @@ var outside = map[string][]owner{
 		{"internal/serve/top", false, "how many columns a letter takes"},
 	},
 	"golang.org/x/sys/unix": {
+		{"internal/effect/egress", false, "marks connections to this host"},
 		{"launcher/auditlog", false, "may the home be written, links in what is copied"},
 		{"launcher/compose", false, "has a file changed"},
 		{"launcher/terminal", false, "is anything typed at the terminal"},

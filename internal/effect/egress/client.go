@@ -53,7 +53,7 @@ func New(cfg Config) *Client {
 		cfg.Resolve = resolve
 	}
 	if cfg.Dial == nil {
-		cfg.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+		cfg.Dial = (&net.Dialer{KeepAlive: 30 * time.Second, Control: marked}).DialContext
 	}
 	return &Client{cfg: cfg}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -264,42 +263,6 @@ func TestLastUsesAreWrittenDown(t *testing.T) {
 	last := now
 	now = now.Add(2 * rereadAfter)
 	used("another name", last)
-}
-
-// An end of a connection in /proc is an address and a port, or none at all.
-func TestEndsOfProc(t *testing.T) {
-	for s, want := range map[string]string{
-		"0100007F:1F90": "127.0.0.1:8080", "00000000000000000000000001000000:0050": "[::1]:80",
-		"0000000000000000FFFF00000100007F:0050": "127.0.0.1:80",
-		"":                                      "", ":": "", "0100007F": "", "0100007F:": "", "0100007F:1F90F": "",
-		"0100007G:1F90": "", "0100007F00:1F90": "", ":1F90": "", "01:1F90": "", "0100007F:XX": "",
-	} {
-		got := procEnd(s)
-		if text := got.String(); got.IsValid() && text != want || !got.IsValid() &&
-			(want != "" || got != (netip.AddrPort{})) {
-			t.Errorf("%q is %v, want %s", s, got, want)
-		}
-	}
-	local, remote := netip.MustParseAddrPort("127.0.0.1:8080"), netip.MustParseAddrPort("127.0.0.1:8770")
-	const fields = "0: 0100007F:1F90 0100007F:2242 01 0:0 0:0 0 1000 0 4711"
-	if got, ok := inTable(fields+"\n", local, remote); !ok || got.inode != 4711 {
-		t.Errorf("ten fields: %+v, %v", got, ok)
-	}
-	for _, line := range []string{"", "0:", strings.TrimSuffix(fields, " 4711"), strings.Replace(fields, "2242", "2243",
-		1)} {
-		if got, ok := inTable(line+"\n", local, remote); ok {
-			t.Errorf("%q: %+v", line, got)
-		}
-	}
-	for s, ok := range map[string]bool{
-		strings.Repeat("ab", 32): true, strings.Repeat("AB", 32): false,
-		strings.Repeat("ab", 31): false, strings.Repeat("ab", 33): false, strings.Repeat("zz", 32): false,
-		strings.Repeat("ab", 32) + "a": false, "": false,
-	} {
-		if d, got := parseDigest(s); got != ok || !ok && d != (digest{}) {
-			t.Errorf("%q: %v", s, got)
-		}
-	}
 }
 
 // Who failed a few times is forgotten after a while, and what many share is theirs

@@ -2,16 +2,12 @@ package access
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
-	"os"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/egress"
 )
 
 // overflowUID is how the kernel writes users whom a container does not have,
@@ -49,9 +45,6 @@ func unixPeer(c *net.UnixConn) (int, peerState) {
 // that was found, and not one which got its port since.
 func tcpPeer(c *net.TCPConn, local, remote netip.AddrPort) (int, peerState) {
 	found, err := diagSocket(remote, local)
-	if errors.Is(err, errNoDiag) {
-		found, err = procSocket(os.Open, remote, local)
-	}
 	if err != nil {
 		return 0, peerUnknown
 	}
@@ -65,12 +58,15 @@ const tcpEstablished = 1
 type socketInfo struct {
 	state      uint8
 	uid, inode uint32
+	// agents says that rlp made the connection for an agent: it is nobody's word but
+	// that agent's.
+	agents bool
 }
 
 // believed is whose socket it is, if a process holds it, and it is connected as
 // our end of it still is.
 func (s socketInfo) believed(connected bool) (int, peerState) {
-	if s.inode == 0 || s.state != tcpEstablished || !connected {
+	if s.agents || s.inode == 0 || s.state != tcpEstablished || !connected {
 		return 0, peerUnknown
 	}
 	return known(s.uid)
@@ -102,6 +98,8 @@ const (
 	diagRequestLen = unix.SizeofNlMsghdr + 56
 	diagAnswerLen  = unix.SizeofNlMsghdr + 72
 	sockDiagByFam  = 20
+	diagTOS        = 5 // attributes: the type of service, of IPv4 and of IPv6
+	diagClass      = 6
 )
 
 // diagSocket asks for the one socket whose own end is local.
@@ -135,6 +133,7 @@ func diagRequest(local, remote netip.AddrPort) []byte {
 		body[0] = unix.AF_INET6
 	}
 	body[1] = unix.IPPROTO_TCP
+	body[2] = 1<<(diagTOS-1) | 1<<(diagClass-1)
 	native.PutUint32(body[4:], 1<<tcpEstablished)
 	putEnds(body[8:], local, remote)
 	native.PutUint32(body[8+40:], ^uint32(0)) // no cookie: INET_DIAG_NOCOOKIE
@@ -175,7 +174,26 @@ func readDiag(b []byte, local, remote netip.AddrPort) (socketInfo, error) {
 	if endOf(id[0:], id[4:20], body[0]) != local || endOf(id[2:], id[20:36], body[0]) != remote {
 		return socketInfo{}, errNoSocket
 	}
-	return socketInfo{state: body[1], uid: native.Uint32(tail[12:]), inode: native.Uint32(tail[16:])}, nil
+	return socketInfo{
+		state: body[1], uid: native.Uint32(tail[12:]), inode: native.Uint32(tail[16:]), agents: isAgents(b[diagAnswerLen:]),
+	}, nil
+}
+
+// isAgents reads among the attributes of an answer whether rlp marked the socket.
+func isAgents(attributes []byte) bool {
+	native := binary.NativeEndian
+	for len(attributes) >= unix.SizeofNlAttr {
+		n, kind := int(native.Uint16(attributes)), native.Uint16(attributes[2:])
+		if n < unix.SizeofNlAttr || n > len(attributes) {
+			return true // nothing that is known
+		}
+		value := attributes[unix.SizeofNlAttr:n]
+		if (kind == diagTOS || kind == diagClass) && len(value) > 0 && value[0] == egress.AgentsMark {
+			return true
+		}
+		attributes = attributes[min((n+3)&^3, len(attributes)):]
+	}
+	return false
 }
 
 func endOf(port, addr []byte, family byte) netip.AddrPort {
@@ -184,63 +202,4 @@ func endOf(port, addr []byte, family byte) netip.AddrPort {
 		a = netip.AddrFrom4([4]byte(addr[:4]))
 	}
 	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(port))
-}
-
-// maxTable bounds what is read of a table of sockets.
-const maxTable = 32 << 20
-
-// procSocket looks the same up in the tables of /proc.
-func procSocket(open func(string) (*os.File, error), local, remote netip.AddrPort) (socketInfo, error) {
-	files := []string{"/proc/self/net/tcp6"}
-	if local.Addr().Is4() { // a socket of either family may have the address
-		files = append(files, "/proc/self/net/tcp")
-	}
-	for _, name := range files {
-		f, err := open(name)
-		if err != nil {
-			continue
-		}
-		data, err := io.ReadAll(io.LimitReader(f, maxTable))
-		_ = f.Close()
-		if err != nil {
-			continue
-		}
-		if found, ok := inTable(string(data), local, remote); ok {
-			return found, nil
-		}
-	}
-	return socketInfo{}, errNoSocket
-}
-
-// inTable finds the line of a socket in the form of /proc/net/tcp.
-func inTable(table string, local, remote netip.AddrPort) (socketInfo, bool) {
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) < 10 || procEnd(f[1]) != local || procEnd(f[2]) != remote {
-			continue
-		}
-		state, err1 := strconv.ParseUint(f[3], 16, 8)
-		uid, err2 := strconv.ParseUint(f[7], 10, 32)
-		inode, err3 := strconv.ParseUint(f[9], 10, 32)
-		if errors.Join(err1, err2, err3) != nil {
-			return socketInfo{}, false
-		}
-		return socketInfo{uint8(state), uint32(uid), uint32(inode)}, true
-	}
-	return socketInfo{}, false
-}
-
-// procEnd reads "0100007F:1F90": words of four bytes in the machine's order.
-func procEnd(s string) netip.AddrPort {
-	host, port, _ := strings.Cut(s, ":")
-	raw, err := hex.DecodeString(host)
-	n, err2 := strconv.ParseUint(port, 16, 16)
-	if err != nil || err2 != nil || len(raw) != 4 && len(raw) != 16 {
-		return netip.AddrPort{}
-	}
-	for i := 0; i < len(raw); i += 4 {
-		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
-	}
-	a, _ := netip.AddrFromSlice(raw)
-	return netip.AddrPortFrom(a.Unmap(), uint16(n))
 }

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"runloop.dev/rlp/internal/effect/egress"
 	"runloop.dev/rlp/internal/serve/service"
 )
 
@@ -273,65 +274,6 @@ func TestOurEndOfAConnection(t *testing.T) {
 	}
 }
 
-// The tables of /proc say the same as the kernel's answer.
-func TestTablesOfProc(t *testing.T) {
-	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		var lc net.ListenConfig
-		l, err := lc.Listen(t.Context(), "tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		c := dialer(t, l)()
-		defer c.Close()
-		local, remote := addrPort(c.LocalAddr()), addrPort(c.RemoteAddr())
-		diag, err1 := diagSocket(local, remote)
-		proc, err2 := procSocket(os.Open, local, remote)
-		if err1 != nil || err2 != nil || diag != proc || proc.inode == 0 || proc.state != tcpEstablished ||
-			int(proc.uid) != os.Geteuid() {
-			t.Errorf("%s: %+v %v, %+v %v", address, diag, err1, proc, err2)
-		}
-		// Nothing is connected from there, though somebody listens.
-		free := netip.AddrPortFrom(local.Addr(), 1)
-		if _, err := diagSocket(free, remote); err == nil {
-			t.Errorf("%s: the kernel knows a socket that is not there", address)
-		}
-		if _, err := diagSocket(remote, free); err == nil {
-			t.Errorf("%s: a listener is a peer", address)
-		}
-		if _, err := procSocket(os.Open, free, remote); err == nil {
-			t.Errorf("%s: the table has a socket that is not there", address)
-		}
-	}
-	gone := func(string) (*os.File, error) { return nil, os.ErrPermission }
-	if _, err := procSocket(gone, netip.MustParseAddrPort("127.0.0.1:1"),
-		netip.MustParseAddrPort("127.0.0.1:2")); err == nil {
-		t.Error("a table that cannot be read has a socket")
-	}
-}
-
-// A line that is broken, or of somebody else's socket, is no line.
-func TestLinesOfProc(t *testing.T) {
-	const line = "   0: 0100007F:1F90 0100007F:2242 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 " +
-		"0000 20 4 30 10 -1\n"
-	local, remote := netip.MustParseAddrPort("127.0.0.1:8080"), netip.MustParseAddrPort("127.0.0.1:8770")
-	if got, ok := inTable("  sl local\n"+line, local, remote); !ok || got != (socketInfo{1, 1000, 4711}) {
-		t.Fatalf("control: %+v, %v", got, ok)
-	}
-	for _, edit := range [][2]string{
-		{"1000", "x"},
-		{"4711", "-1"},
-		{"0100007F:1F90", "0100007F"},
-		{"0100007F:1F90", "0200007F:1F90"},
-		{"1F90", "1F91"},
-		{" 01 ", " 1FF "},
-	} {
-		if got, ok := inTable(strings.Replace(line, edit[0], edit[1], 1), local, remote); ok {
-			t.Errorf("%v: %+v", edit, got)
-		}
-	}
-}
-
 // The socket of the home is in a folder that nobody else enters; the check of
 // who connects is beside that, not instead.
 func TestTheSocketsFolderIsNotTheCheck(t *testing.T) {
@@ -398,7 +340,7 @@ func TestReadDiag(t *testing.T) {
 			return b
 		}
 		if got, err := readDiag(answer(func(_, _ []byte) {}), local, remote); err != nil ||
-			got != (socketInfo{tcpEstablished, 1000, 7}) {
+			got != (socketInfo{state: tcpEstablished, uid: 1000, inode: 7}) {
 			t.Fatalf("control: %+v, %v", got, err)
 		}
 		for name, c := range map[string]struct {
@@ -429,4 +371,42 @@ func failed(code unix.Errno) []byte {
 	binary.NativeEndian.PutUint16(b[4:], unix.NLMSG_ERROR)
 	binary.NativeEndian.PutUint32(b[unix.SizeofNlMsghdr:], uint32(-int32(code)))
 	return b
+}
+
+// What rlp connects for an agent is not the operator's, though the socket is of the
+// operator's user: on either family, and by the type of service alone.
+func TestConnectionsOfAgentsAreNobodys(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		var lc net.ListenConfig
+		l, err := lc.Listen(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		out := egress.New(egress.Config{})
+		defer out.Close()
+		for name, c := range map[string]struct {
+			dial func() (net.Conn, error)
+			want peerState
+		}{
+			"control": {func() (net.Conn, error) { return dialer(t, l)(), nil }, peerKnown},
+			"an agent": {func() (net.Conn, error) {
+				return out.Connect(t.Context(), l.Addr().String(), true)
+			}, peerUnknown},
+		} {
+			client, err := c.dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			server, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			if _, state := (&peer{conn: server}).user(); state != c.want {
+				t.Errorf("%s, %s: %v, want %v", address, name, state, c.want)
+			}
+		}
+	}
 }

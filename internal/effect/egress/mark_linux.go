@@ -1,0 +1,25 @@
+package egress
+
+import (
+	"net/netip"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// marked marks a socket that is about to connect to an address of this host.
+func marked(network, address string, c syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !at.Addr().Unmap().IsLoopback() {
+		return err
+	}
+	level, option := unix.IPPROTO_IP, unix.IP_TOS
+	if network == "tcp6" {
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_TCLASS
+	}
+	set := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), level, option, AgentsMark) })
+	if set != nil {
+		return set
+	}
+	return err
+}
