@@ -486,7 +486,7 @@ func TestARefusalExplainsCapabilitiesAlone(t *testing.T) {
 	if f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{
 		without,
 		with,
-	}}); !strings.Contains(f.Text, "BUNDLE 'fs:read:/b' --run r") {
+	}}); !strings.Contains(f.Text, "BUNDLE fs:read:/b --run r") {
 		t.Error(f.Text)
 	}
 }
