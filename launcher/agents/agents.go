@@ -46,12 +46,12 @@ func (in Installer) Install(ctx context.Context, path string) (d, was *Installed
 		return nil, nil, err
 	}
 	if at := compose.Locate(c.Home, path); at != path {
-		return nil, nil, inputErr(fmt.Errorf("there is no file or folder %s here; the agent of that name is installed "+
+		return nil, nil, compose.InputErr(fmt.Errorf("there is no file or folder %s here; the agent of that name is installed "+
 			"already: %s", path, at))
 	}
 	b, m := c.Bundle, c.Bundle.Manifest
 	if err := run.CheckModule(m.Agent.String(), b.Wasm, in.Self); err != nil {
-		return nil, nil, inputErr(err)
+		return nil, nil, compose.InputErr(err)
 	}
 	if err := in.compile(ctx, c); err != nil {
 		return nil, nil, err
@@ -59,7 +59,7 @@ func (in Installer) Install(ctx context.Context, path string) (d, was *Installed
 	d = &Installed{Agent: m.Agent.String(), Version: m.Version, BundleDigest: b.Digest}
 	was = Describe(c.Home, d.Agent)
 	if d.Path, err = b.Install(c.Home.Agents()); err != nil {
-		return nil, nil, inputErr(err)
+		return nil, nil, compose.InputErr(err)
 	}
 	if was != nil {
 		d.Replaced = &was.Version
@@ -133,7 +133,7 @@ func Named(h home.Home, agent, digest string) string {
 func Remove(h home.Home, names []string) (removed []string, err error) {
 	for _, name := range names {
 		if _, err := ident.ParseAgent(name); err != nil {
-			return nil, usageErr(fmt.Errorf("rlp agent remove: %w", err))
+			return nil, compose.Usagef("%w", fmt.Errorf("rlp agent remove: %w", err))
 		}
 	}
 	for _, name := range names {
@@ -142,11 +142,9 @@ func Remove(h home.Home, names []string) (removed []string, err error) {
 			return removed, fmt.Errorf("no agent %s is installed; rlp agent list shows all", name)
 		}
 		if err != nil {
-			return removed, inputErr(err)
+			return removed, compose.InputErr(err)
 		}
 		removed = append(removed, name)
 	}
 	return removed, nil
 }
-
-func inputErr(err error) error { return &compose.Error{Status: run.StatusInput, Err: err} }

@@ -33,7 +33,7 @@ func Build(ctx context.Context, r *compose.Reader, dir string, self func() (stri
 	}
 	m, err := bundles.SourceManifest(dir)
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	var wasm []byte
 	switch {
@@ -51,15 +51,15 @@ func Build(ctx context.Context, r *compose.Reader, dir string, self func() (stri
 // bundle makes the bundle of a source folder around its module.
 func bundle(dir string, wasm []byte, self func() (string, error)) (*Built, error) {
 	if err := run.CheckModule(dir, wasm, self); err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	out, err := bundles.Build(dir, wasm)
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	b, err := bundles.Open(out)
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("opening what was built: %w", err))
+		return nil, compose.InputErr(fmt.Errorf("opening what was built: %w", err))
 	}
 	return &Built{b.Manifest.Agent.String(), out, b.Digest, len(wasm), b.Manifest.Version}, nil
 }
@@ -79,10 +79,10 @@ func byCommand(ctx context.Context, env []string, dir string, b *bundles.BuildSt
 		if len(b.Command) == 0 {
 			what = `there is no such file; copy the module there, or write command = [...] that makes it`
 		}
-		return nil, inputErr(fmt.Errorf("%s: [build] output %q: %s", b.Pos, b.Output, what))
+		return nil, compose.InputErr(fmt.Errorf("%s: [build] output %q: %s", b.Pos, b.Output, what))
 	}
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("%s: [build] output: %w", b.Pos, err))
+		return nil, compose.InputErr(fmt.Errorf("%s: [build] output: %w", b.Pos, err))
 	}
 	return wasm, nil
 }
@@ -113,7 +113,7 @@ func readModule(dir, name string) ([]byte, error) {
 // goProgram compiles the Go program of a folder.
 func goProgram(ctx context.Context, env []string, dir string) ([]byte, error) {
 	if files, err := filepath.Glob(filepath.Join(dir, "*.go")); err != nil || len(files) == 0 {
-		return nil, inputErr(notGo(dir))
+		return nil, compose.InputErr(notGo(dir))
 	}
 	tmp, err := os.MkdirTemp("", "rlp-build-")
 	if err != nil {
@@ -158,6 +158,6 @@ func compile(cmd *exec.Cmd, dir, where string) error {
 			Err:    fmt.Errorf("%sbuilding %s: the command %s is needed and not there: %w", where, dir, cmd.Args[0], err),
 		}
 	}
-	return inputErr(fmt.Errorf("%sbuilding %s: %s: %w\n%s", where, dir, strings.Join(cmd.Args, " "), err,
+	return compose.InputErr(fmt.Errorf("%sbuilding %s: %s: %w\n%s", where, dir, strings.Join(cmd.Args, " "), err,
 		strings.TrimSpace(string(text))))
 }

@@ -15,7 +15,6 @@ import (
 	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/base/printable"
 	"runloop.dev/rlp/launcher/compose"
-	"runloop.dev/rlp/launcher/run"
 )
 
 // A Made is a folder that was made, with the files in it.
@@ -40,7 +39,7 @@ func Langs() []string { return []string{"go", "rust", "c"} }
 func New(r *compose.Reader, name, lang, dir string) (*Made, error) {
 	id, err := ident.ParseAgent(name)
 	if err != nil {
-		return nil, usageErr(fmt.Errorf("rlp agent new: %w", err))
+		return nil, compose.Usagef("%w", fmt.Errorf("rlp agent new: %w", err))
 	}
 	files, err := firstFiles(lang)
 	if err != nil {
@@ -84,7 +83,7 @@ func firstFiles(lang string) (map[string]string, error) {
 		}
 		c.copy("src/runloop.rs", "sdk/rust/runloop.rs")
 	default:
-		return nil, usageErr(fmt.Errorf("rlp agent new --lang %q: write one of %s", printable.Line(lang),
+		return nil, compose.Usagef("%w", fmt.Errorf("rlp agent new --lang %q: write one of %s", printable.Line(lang),
 			strings.Join(Langs(), ", ")))
 	}
 	if lang != "go" {
@@ -123,24 +122,24 @@ func (c *collector) copyGo(to, from string, tests bool) {
 // only its owner can change them, whatever the umask.
 func makeFolder(dir string, files map[string]string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return inputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
+		return compose.InputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return inputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
+		return compose.InputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
 	}
 	if len(entries) > 0 {
-		return inputErr(fmt.Errorf("%s is there and not empty, and nothing of it is overwritten: write another folder, "+
+		return compose.InputErr(fmt.Errorf("%s is there and not empty, and nothing of it is overwritten: write another folder, "+
 			"--dir DIR", printable.Line(dir)))
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return inputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
+		return compose.InputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
 	}
 	defer root.Close()
 	for _, name := range sortedNames(files) {
 		if err := makeFile(root, name, files[name]); err != nil {
-			return inputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
+			return compose.InputErr(fmt.Errorf("making %s: %w", printable.Line(dir), err))
 		}
 	}
 	return nil
@@ -166,5 +165,3 @@ func sortedNames(files map[string]string) []string {
 	slices.Sort(names)
 	return names
 }
-
-func usageErr(err error) error { return &compose.Error{Status: run.StatusUsage, Err: err} }

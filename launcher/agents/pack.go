@@ -35,7 +35,7 @@ func Pack(r *compose.Reader, path, name, dir string, self func() (string, error)
 		id, err = ident.ParseAgent(name)
 	}
 	if err != nil {
-		return nil, usageErr(fmt.Errorf("rlp agent pack: %w; write --name NAME", err))
+		return nil, compose.Usagef("%w", fmt.Errorf("rlp agent pack: %w; write --name NAME", err))
 	}
 	if dir == "" {
 		dir = id.String()
@@ -45,18 +45,18 @@ func Pack(r *compose.Reader, path, name, dir string, self func() (string, error)
 	}
 	wasm, err := readModule(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("packing %s: %w", printable.Line(path), err))
+		return nil, compose.InputErr(fmt.Errorf("packing %s: %w", printable.Line(path), err))
 	}
 	if !bytes.HasPrefix(wasm, []byte("\x00asm")) {
-		return nil, inputErr(fmt.Errorf("packing %s: this is no WebAssembly module; write the .wasm that a compiler made",
+		return nil, compose.InputErr(fmt.Errorf("packing %s: this is no WebAssembly module; write the .wasm that a compiler made",
 			printable.Line(path)))
 	}
 	if err := run.CheckModule(id.String(), wasm, self); err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	imports, err := guest.Imports(wasm)
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("packing %s: %w", printable.Line(path), err))
+		return nil, compose.InputErr(fmt.Errorf("packing %s: %w", printable.Line(path), err))
 	}
 	module := id.String() + ".wasm"
 	drafted, keys := draft(module, imports)

@@ -59,7 +59,7 @@ func (l *Log) Publish(ctx context.Context, out string) (*Published, error) {
 		err = evidence.AppendNotes(path, [][]byte{made.Note})
 	}
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("writing the checkpoint: %w", err))
+		return nil, compose.InputErr(fmt.Errorf("writing the checkpoint: %w", err))
 	}
 	return p, nil
 }

@@ -70,7 +70,7 @@ func (x *Exporting) Run(ctx context.Context, now time.Time) (*Exported, error) {
 	case errors.Is(err, export.ErrCollector):
 		err = &compose.Error{Status: run.StatusUnavailable, Err: err}
 	case errors.Is(err, export.ErrCursor), errors.Is(err, export.ErrOutput):
-		err = inputErr(err)
+		err = compose.InputErr(err)
 	}
 	return nil, err
 }

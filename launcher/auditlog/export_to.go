@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/internal/record/export"
 	"runloop.dev/rlp/internal/record/otlp"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // settle decides what is exported where, before anything is opened.
@@ -20,7 +21,7 @@ func (x *Exporting) settle() error {
 	f := &x.q
 	format, err := export.ParseFormat(f.Format)
 	if err != nil {
-		return usagef("%w", err)
+		return compose.Usagef("%w", err)
 	}
 	x.Format, x.To = format, f.Output
 	if x.To == "" && format == export.OTLP {
@@ -33,13 +34,13 @@ func (x *Exporting) settle() error {
 	case err != nil:
 		return err
 	case isURL(x.To) && format != export.OTLP:
-		return usagef("--output %s: only spans (--format otlp) are sent to a URL; write to stdout and give that to what "+
+		return compose.Usagef("--output %s: only spans (--format otlp) are sent to a URL; write to stdout and give that to what "+
 			"carries logs", x.To)
 	case f.Cursor != "" && f.Limit > 0:
-		return usagef("--limit leaves out what a --cursor would never come back to; give one of them")
+		return compose.Usagef("--limit leaves out what a --cursor would never come back to; give one of them")
 	case isURL(x.To):
 		if x.To, err = export.TracesURL(x.To); err != nil {
-			return usagef("%w", err)
+			return compose.Usagef("%w", err)
 		}
 	case x.To != "-":
 		err = x.reader.OwnPaths(x.To)
@@ -63,7 +64,7 @@ func (q *ExportQuery) collector() (string, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
-		return "", usagef("OTEL_EXPORTER_OTLP_ENDPOINT: no http or https URL, such as http://localhost:4318")
+		return "", compose.Usagef("OTEL_EXPORTER_OTLP_ENDPOINT: no http or https URL, such as http://localhost:4318")
 	}
 	return u.JoinPath("v1/traces").String(), nil
 }
@@ -124,7 +125,7 @@ func (x *Exporting) openOutput() (err error) {
 func unopened(flag, name string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) && !errors.Is(err, export.ErrOutput) && !errors.Is(err, export.ErrCursor) {
-		return inputErr(fmt.Errorf("%s %s: %w", flag, name, p.Err))
+		return compose.InputErr(fmt.Errorf("%s %s: %w", flag, name, p.Err))
 	}
 	return err
 }
@@ -138,7 +139,7 @@ func (x *Exporting) openCollector() (export.Output, error) {
 	}
 	header, err := otlp.ParseHeaders(text)
 	if err != nil {
-		return nil, usagef("%s: %w", name, err)
+		return nil, compose.Usagef("%s: %w", name, err)
 	}
 	c := export.NewCollector(x.To, header)
 	c.Told = x.reader.Say

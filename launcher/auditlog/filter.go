@@ -1,14 +1,12 @@
 package auditlog
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/compose"
-	"runloop.dev/rlp/launcher/run"
 )
 
 // A Filter says which records are asked for, in the words of a person.
@@ -21,10 +19,10 @@ type Filter struct {
 // At is the filter of the log, for ages counted from now.
 func (f *Filter) At(now time.Time) (kb.Filter, error) {
 	if f.Decision != "" && f.Decision != "allow" && f.Decision != "deny" {
-		return kb.Filter{}, usagef("--decision %s: allow or deny", f.Decision)
+		return kb.Filter{}, compose.Usagef("--decision %s: allow or deny", f.Decision)
 	}
 	if f.Limit < 0 {
-		return kb.Filter{}, usagef("--limit %d: a whole number from 0 on", f.Limit)
+		return kb.Filter{}, compose.Usagef("--limit %d: a whole number from 0 on", f.Limit)
 	}
 	since, err := Since(f.Since, now)
 	if err != nil {
@@ -45,7 +43,7 @@ func capOf(family string) (string, error) {
 	}
 	name, known, ok := caps.AuditWord(family)
 	if !ok {
-		return "", usagef("--family takes a family such as fs or kb_read, or one of %[2]s, not %[1]q", family, strings.Join(known, ", "))
+		return "", compose.Usagef("--family takes a family such as fs or kb_read, or one of %[2]s, not %[1]q", family, strings.Join(known, ", "))
 	}
 	return name, nil
 }
@@ -65,16 +63,10 @@ func Since(text string, now time.Time) (int64, error) {
 	}
 	d, err := time.ParseDuration(unit)
 	if err != nil || d < 0 {
-		return 0, usagef("--since takes a time such as 2026-01-02T15:04:05Z or an age such as 90m, 24h or 7d, not %q", text)
+		return 0, compose.Usagef("--since takes a time such as 2026-01-02T15:04:05Z or an age such as 90m, 24h or 7d, not %q", text)
 	}
 	if days > 0 {
 		d *= days
 	}
 	return now.Add(-d).UnixMilli(), nil
 }
-
-func usagef(format string, args ...any) error {
-	return &compose.Error{Status: run.StatusUsage, Err: fmt.Errorf(format, args...)}
-}
-
-func inputErr(err error) error { return &compose.Error{Status: run.StatusInput, Err: err} }

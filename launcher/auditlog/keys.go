@@ -10,6 +10,7 @@ import (
 
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/record/evidence"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // publicKey is the public half of the key of the tenant's log, which is that of
@@ -42,15 +43,15 @@ func NamedKey(name string) (*evidence.PublicKey, error) {
 	}
 	f, openErr := os.Open(name)
 	if openErr != nil {
-		return nil, inputErr(fmt.Errorf("%w; and no file of this name can be read: %w", err, openErr))
+		return nil, compose.InputErr(fmt.Errorf("%w; and no file of this name can be read: %w", err, openErr))
 	}
 	defer f.Close()
 	text, readErr := io.ReadAll(io.LimitReader(f, 4<<10))
 	if readErr != nil {
-		return nil, inputErr(fmt.Errorf("reading a public key: %w", readErr))
+		return nil, compose.InputErr(fmt.Errorf("reading a public key: %w", readErr))
 	}
 	if key, err = evidence.ParsePublic(string(text)); err != nil {
-		return nil, inputErr(fmt.Errorf("%s: %w", name, err))
+		return nil, compose.InputErr(fmt.Errorf("%s: %w", name, err))
 	}
 	return key, nil
 }

@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // An outsideFile is a file of checkpoints that is kept outside of this host.
@@ -27,7 +28,7 @@ const maxOutside = 256 << 20
 func readOutside(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxOutside+1))
@@ -35,7 +36,7 @@ func readOutside(name string) ([]byte, error) {
 		err = fmt.Errorf("%s is larger than %d MiB", name, maxOutside>>20)
 	}
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	return data, nil
 }
@@ -105,7 +106,7 @@ func (v *verification) held(o *outsideFile) {
 // wanting says what a file is that has no checkpoint of this log.
 func (v *verification) wanting(o *outsideFile) error {
 	if o.Others == 0 {
-		return inputErr(fmt.Errorf("%s has no checkpoint%s; rlp audit checkpoint prints one", o.File,
+		return compose.InputErr(fmt.Errorf("%s has no checkpoint%s; rlp audit checkpoint prints one", o.File,
 			o.Rest()))
 	}
 	v.fault(evidenceFault, 0, fmt.Sprintf("%s has checkpoints of other logs alone", o.File))

@@ -32,7 +32,7 @@ func CheckProofs(file, checkpoint string, key *evidence.PublicKey) (*ProofCheck,
 			err = check.add(fact, held)
 		}
 		if err != nil && !errors.Is(err, evidence.ErrMismatch) && !errors.Is(err, evidence.ErrOther) {
-			return nil, inputErr(fmt.Errorf("%s: proof %d: %w; rlp audit proof writes such files", file, i+1, err))
+			return nil, compose.InputErr(fmt.Errorf("%s: proof %d: %w; rlp audit proof writes such files", file, i+1, err))
 		}
 		if err != nil {
 			check.OK, check.Message = false, fmt.Sprintf("proof %d: %v", i+1, err)

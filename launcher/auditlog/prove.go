@@ -9,6 +9,7 @@ import (
 
 	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // Prove makes a proof each of the records that are named by seq or by their run, or
@@ -23,7 +24,7 @@ func (l *Log) Prove(ctx context.Context, seqs []uint64, run, since string) (proo
 	case err != nil:
 		return nil, 0, err
 	case newest.Head.Size == 0:
-		return nil, 0, inputErr(errors.New("the log has no records"))
+		return nil, 0, compose.InputErr(errors.New("the log has no records"))
 	case since != "":
 		proofs, err = l.proveSince(ctx, since, newest)
 		return proofs, newest.Head.Size, err
@@ -58,7 +59,7 @@ func (l *Log) seqsOf(ctx context.Context, run string) ([]uint64, error) {
 			return nil, err
 		}
 		if list = append(list, g.Seq); len(list) > maxProved {
-			return nil, inputErr(fmt.Errorf("run %s has more than %d records; rlp audit export --run writes them, and rlp "+
+			return nil, compose.InputErr(fmt.Errorf("run %s has more than %d records; rlp audit export --run writes them, and rlp "+
 				"audit checkpoint what they are checked by", run, maxProved))
 		}
 	}
@@ -69,14 +70,14 @@ func (l *Log) proveRecords(ctx context.Context, seqs []uint64, newest kb.Checkpo
 	var list []Proof
 	for _, seq := range seqs {
 		if seq > newest.Head.Size {
-			return nil, inputErr(fmt.Errorf("there is no record %d: the log has %d", seq, newest.Head.Size))
+			return nil, compose.InputErr(fmt.Errorf("there is no record %d: the log has %d", seq, newest.Head.Size))
 		}
 		in, err := l.Inclusion(ctx, seq, newest.Head.Size)
 		if err != nil {
 			return nil, err
 		}
 		if in.Line == nil {
-			return nil, inputErr(fmt.Errorf("record %d was pruned; who exported it before has its line, and rlp audit proof "+
+			return nil, compose.InputErr(fmt.Errorf("record %d was pruned; who exported it before has its line, and rlp audit proof "+
 				"of the time has its proof", seq))
 		}
 		p := evidence.Inclusion{Record: in.Line, Index: seq - 1, Hashes: in.Proof, Checkpoint: newest.Note}
@@ -103,7 +104,7 @@ func (l *Log) proveSince(ctx context.Context, name string, newest kb.Checkpoint)
 		}
 	}
 	if p.Old == nil {
-		return nil, inputErr(fmt.Errorf("%s has no checkpoint of this log", name))
+		return nil, compose.InputErr(fmt.Errorf("%s has no checkpoint of this log", name))
 	}
 	if old.Size > 0 && old.Size <= newest.Head.Size {
 		if _, _, p.Hashes, err = l.Consistency(ctx, old.Size, newest.Head.Size); err != nil {

@@ -8,6 +8,7 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/internal/record/evidence"
 	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // A Pruning is what was removed of a log, or would be.
@@ -34,7 +35,7 @@ func (l *Log) keyed(ctx context.Context) error {
 		return nil
 	}
 	if err := Signs(l.home, *newest); err != nil {
-		return inputErr(fmt.Errorf("nothing is removed, as the key that signed the log is not here: bring %s from where "+
+		return compose.InputErr(fmt.Errorf("nothing is removed, as the key that signed the log is not here: bring %s from where "+
 			"the log was made: %w", evidence.KeyFile, err))
 	}
 	return nil

@@ -60,7 +60,7 @@ func (v *verification) told(l *Log, whole bool) error {
 	}
 	list, err := p.Told()
 	if err != nil {
-		return inputErr(err)
+		return compose.InputErr(err)
 	}
 	v.Published = list
 	for _, t := range list {

@@ -24,11 +24,11 @@ func CallerLayer(f Flags, domains []string) (*caps.Layer, error) {
 	for _, text := range f.Deny {
 		grants, err := caps.ParseDeny(text)
 		if err != nil {
-			return nil, usagef("--deny %s: %w", text, err)
+			return nil, Usagef("--deny %s: %w", text, err)
 		}
 		for _, g := range grants {
 			if err := policy.KnownDomain(g, domains); err != nil {
-				return nil, usagef("--deny %s: %w", text, err)
+				return nil, Usagef("--deny %s: %w", text, err)
 			}
 			l.Deny = append(l.Deny, caps.Entry{Grant: g, Pos: caps.Pos{File: "--deny " + text}})
 		}
@@ -52,7 +52,7 @@ func granted(flag string, list, domains []string) (entries []caps.Entry, err err
 			err = errors.New("bytes are granted to one host and port each")
 		}
 		if err != nil {
-			return nil, usagef("%s %s: %w", flag, text, err)
+			return nil, Usagef("%s %s: %w", flag, text, err)
 		}
 		entries = append(entries, caps.Entry{Grant: g, Pos: caps.Pos{File: flag + " " + text}})
 	}
@@ -63,18 +63,18 @@ func addLimit(l *caps.Layer, text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64)
 	if !ok || err != nil {
-		return usagef("--limit %s: write it as KEY=N, such as wall_time_ms=1000", text)
+		return Usagef("--limit %s: write it as KEY=N, such as wall_time_ms=1000", text)
 	}
 	if _, _, known := caps.LimitOf(key); !known {
 		var keys []string
 		for l := range caps.NumLimits {
 			keys = append(keys, l.String())
 		}
-		return usagef("--limit %s: there is no limit %q; the limits are %s", text, key, strings.Join(keys, ", "))
+		return Usagef("--limit %s: there is no limit %q; the limits are %s", text, key, strings.Join(keys, ", "))
 	}
 	limit, v, err := caps.ParseLimit(key, n)
 	if err != nil {
-		return usagef("--limit %s: %w", text, err)
+		return Usagef("--limit %s: %w", text, err)
 	}
 	l.Limits = l.Limits.Min(caps.Limits{}.With(limit, v))
 	return nil

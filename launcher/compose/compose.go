@@ -87,7 +87,7 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 	}
 	given := policy.Given{Values: map[string]policy.Value{}, Home: a.userHome()}
 	if given.Dir, err = a.WorkingDir(); err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	given.Dir = withoutLinks(given.Dir)
 	if c.Policy.Layers, err = a.layers(c, f, &given); err != nil {
@@ -107,7 +107,7 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 	c.programs = programsNamed(c.Policy)
 	c.within()
 	if err := a.canonical(c); err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	c.blame()
 	return c, c.makeArtifacts()
@@ -126,7 +126,7 @@ func (a *Reader) Settle(c *Composition, paths ...string) (err error) {
 		return err
 	}
 	if c.Config, err = config.Load(c.Home.Config(), a.Env); err != nil {
-		return inputErr(err)
+		return InputErr(err)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
 		return a.given(c, entries)
 	}
 	if len(f.Base) > 0 {
-		return nil, usagef("%s is a bundle, and its policy.caps says what it asks for; leave Base out", c.Path)
+		return nil, Usagef("%s is a bundle, and its policy.caps says what it asks for; leave Base out", c.Path)
 	}
 	opt := a.Options(c.Home, c.Config)
 	var away error // a template that is there, and cannot be read
@@ -198,10 +198,10 @@ func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
 	}
 	c.Findings = append(c.Findings, base.CheckPlaceholders(Declared(m))...)
 	if away != nil {
-		return nil, inputErr(away)
+		return nil, InputErr(away)
 	}
 	if err := policy.AsError(c.Findings); err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	c.Policy.BaseLimits, c.leases, c.Policy.Routes = base.Limits, base.Leases, base.Routes
 	return base, nil
@@ -213,7 +213,7 @@ func (a *Reader) given(c *Composition, entries []caps.Entry) (*policy.Base, erro
 	base, findings := policy.ParseBase(c.Bundle.PolicyPath, c.Bundle.Policy, a.Options(c.Home, c.Config))
 	c.Findings = append(c.Findings, findings...)
 	if err := policy.AsError(findings); err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	base = policy.Join(base, &policy.Base{Entries: entries})
 	c.Policy.BaseLimits, c.leases, c.Policy.Routes, c.Policy.Present = base.Limits, base.Leases, base.Routes, true
@@ -296,12 +296,12 @@ func (a *Reader) OverrideLayer(c *Composition, path string, optional bool, given
 		return nil, nil
 	}
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("reading an override: %w", err))
+		return nil, InputErr(fmt.Errorf("reading an override: %w", err))
 	}
 	o, findings := parse(data)
 	c.Findings = append(c.Findings, findings...)
 	if err := policy.AsError(findings); err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	for name, v := range o.Params {
 		given.Values[name] = v
@@ -318,10 +318,10 @@ func paramFlags(params []string, given *policy.Given) error {
 	for _, p := range params {
 		name, path, ok := strings.Cut(p, "=")
 		if !ok || name == "" || path == "" {
-			return usagef("--param %s: write it as NAME=PATH", p)
+			return Usagef("--param %s: write it as NAME=PATH", p)
 		}
 		if given.Values[name].Pos == fromFlag(name) {
-			return usagef("--param %s is given twice", name)
+			return Usagef("--param %s is given twice", name)
 		}
 		given.Values[name] = policy.Value{Path: path, Pos: fromFlag(name)}
 	}
@@ -338,7 +338,7 @@ func (c *Composition) resolve(base *policy.Base, given policy.Given) error {
 		return nil
 	}
 	if err != nil {
-		return inputErr(err)
+		return InputErr(err)
 	}
 	c.params, c.Policy.Base = resolved.Params, resolved.Entries
 	for _, p := range base.Placeholders {
@@ -362,7 +362,7 @@ func (c *Composition) MustBeSet(command string) error {
 	}
 	fmt.Fprintf(&b, "\nfor example: rlp %s %s%s\nor write them under [params] in %s", command, c.Path, example,
 		c.Home.Override(c.Bundle.Manifest.Agent.String()))
-	return usagef("%s", b.String())
+	return Usagef("%s", b.String())
 }
 
 // domains are those of the knowledge base.

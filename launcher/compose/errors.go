@@ -25,11 +25,13 @@ func (e *Error) Unwrap() error { return e.Err }
 // ExitStatus is the status of a command that ends with e.
 func (e *Error) ExitStatus() int { return e.Status }
 
-func usagef(format string, args ...any) error {
+// Usagef is what is wrong with what somebody wrote in a command or a request.
+func Usagef(format string, args ...any) error {
 	return &Error{Status: run.StatusUsage, Err: fmt.Errorf(format, args...)}
 }
 
-func inputErr(err error) error { return &Error{Status: run.StatusInput, Err: err} }
+// InputErr is what is wrong with a file, or with what it is about.
+func InputErr(err error) error { return &Error{Status: run.StatusInput, Err: err} }
 
 // A Problem is an error as it is printed: where, what, and what to do.
 type Problem struct {
@@ -105,11 +107,11 @@ func SecretsErr(err error) error {
 	var mode *secrets.ModeError
 	switch {
 	case errors.As(err, &mode):
-		return inputErr(err)
+		return InputErr(err)
 	case errors.Is(err, errors.ErrUnsupported):
 		return &Error{Status: run.StatusUnavailable, Err: err}
 	case errors.Is(err, fs.ErrNotExist):
 		return &Error{Status: run.StatusFinding, Err: err}
 	}
-	return inputErr(err)
+	return InputErr(err)
 }

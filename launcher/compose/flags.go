@@ -49,7 +49,7 @@ func (f *Flags) ofModule(domains []string) (entries []caps.Entry, findings []pol
 	for i, e := range entries {
 		switch e.Grant.Family {
 		case caps.Tool:
-			return nil, nil, usagef("%s: every module may use each tool for what it holds; --deny %s takes one away",
+			return nil, nil, Usagef("%s: every module may use each tool for what it holds; --deny %s takes one away",
 				e.Pos.File, list[i])
 		case caps.FS, caps.Exec:
 			findings = append(findings, dotted(e, list[i])...)

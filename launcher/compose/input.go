@@ -102,7 +102,7 @@ func judged(c *Composition, spec *run.Spec) error {
 	}
 	check := func(data []byte) error {
 		if err := CheckInput(c.Bundle.Manifest, data); err != nil {
-			return inputErr(fmt.Errorf("%s: %w", name, err))
+			return InputErr(fmt.Errorf("%s: %w", name, err))
 		}
 		return nil
 	}

@@ -35,7 +35,7 @@ type Given struct {
 func (a *Reader) madeUp(agent ident.Agent, said any, g Given, own []string, f *Flags) (*bundles.Bundle, error) {
 	text, err := json.Marshal(said)
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	sum := sha256.Sum256(text)
 	b := &bundles.Bundle{Manifest: &bundles.Manifest{Agent: agent}, Digest: hex.EncodeToString(sum[:]), Bare: true}
@@ -46,12 +46,12 @@ func (a *Reader) madeUp(agent ident.Agent, said any, g Given, own []string, f *F
 	}
 	dir, err := a.WorkingDir()
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	at := program.Place{Dir: withoutLinks(dir), User: a.userHome()}
 	allowed, err := at.Capabilities(f.Allow)
 	if err != nil {
-		return nil, usagef("--allow %w", err)
+		return nil, Usagef("--allow %w", err)
 	}
 	f.Bare, f.Allow = AllowOfModule, append(own, allowed...)
 	return b, nil
@@ -60,7 +60,7 @@ func (a *Reader) madeUp(agent ident.Agent, said any, g Given, own []string, f *F
 // give reads the given policy.
 func (a *Reader) give(g Given, b *bundles.Bundle) error {
 	if g.Policy != "" && g.Preset != "" {
-		return usagef("--policy and --preset: a base is one of them; --allow adds to it")
+		return Usagef("--policy and --preset: a base is one of them; --allow adds to it")
 	}
 	if b.PolicyPresent = true; g.Preset != "" {
 		list, err := Presets(a, g.Preset)
@@ -75,13 +75,13 @@ func (a *Reader) give(g Given, b *bundles.Bundle) error {
 		return err
 	}
 	if b.PolicyPath, err = a.from(g.Policy); err != nil {
-		return inputErr(err)
+		return InputErr(err)
 	}
 	if err := Own(h, b.PolicyPath); err != nil {
 		return err
 	}
 	if b.Policy, err = tomlfile.ReadFile(b.PolicyPath, 0); err != nil {
-		return inputErr(fmt.Errorf("reading --policy: %w", err))
+		return InputErr(fmt.Errorf("reading --policy: %w", err))
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ type Program struct {
 // Program composes the launch of a program that is made up on a command line.
 func (a *Reader) Program(p *Program, f Flags) (*Composition, error) {
 	if len(p.Command) == 0 || p.Command[0] == "" {
-		return nil, usagef("name the program behind --, such as rlp run -- /usr/bin/python3 task.py")
+		return nil, Usagef("name the program behind --, such as rlp run -- /usr/bin/python3 task.py")
 	}
 	h, err := a.Home()
 	if err != nil {
@@ -109,19 +109,19 @@ func (a *Reader) Program(p *Program, f Flags) (*Composition, error) {
 	}
 	dir, err := a.WorkingDir()
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	p.dir = withoutLinks(dir)
 	if p.file, err = program.Find(p.Command[0], p.dir, a.getenv("PATH"), h.Dir()); err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	var agent ident.Agent
 	if p.Name != "" {
 		if agent, err = ident.ParseAgent(p.Name); err != nil {
-			return nil, usagef("--name: %w", err)
+			return nil, Usagef("--name: %w", err)
 		}
 	} else if agent, err = ident.AgentOf(filepath.Base(p.Command[0])); err != nil {
-		return nil, usagef("%w; give it another by --name", err)
+		return nil, Usagef("%w; give it another by --name", err)
 	}
 	b, err := a.madeUp(agent, p.Command, p.Given, []string{"time:read:*"}, &f)
 	if err != nil {
@@ -214,7 +214,7 @@ func Presets(r *Reader, names ...string) ([]program.Preset, error) {
 			return list, nil
 		}
 	}
-	return nil, inputErr(err)
+	return nil, InputErr(err)
 }
 
 // A Wrap is one server of tools that a client is given under a policy. It is an
@@ -242,7 +242,7 @@ type Wrap struct {
 func (w *Wrap) agent() (ident.Agent, error) {
 	agent, err := ident.ParseAgent(w.Name)
 	if err != nil {
-		return agent, usagef("rlp mcp wrap %s: NAME is %w", w.Name, err)
+		return agent, Usagef("rlp mcp wrap %s: NAME is %w", w.Name, err)
 	}
 	return agent, w.whole()
 }
@@ -250,14 +250,14 @@ func (w *Wrap) agent() (ident.Agent, error) {
 // whole refuses what is no server.
 func (w *Wrap) whole() error {
 	if (len(w.Command) > 0) == (w.URL != "") {
-		return usagef("rlp mcp wrap %s takes either -- COMMAND ARGS... or --url URL", w.Name)
+		return Usagef("rlp mcp wrap %s takes either -- COMMAND ARGS... or --url URL", w.Name)
 	}
 	if w.URL != "" {
 		if err := config.ServerAddress(w.URL); err != "" {
-			return usagef("--url %s", err)
+			return Usagef("--url %s", err)
 		}
 		if len(w.Secrets) > 1 || len(w.Secrets) == 1 && w.Secrets[0].Variable != "" {
-			return usagef("a server at a URL takes one --secret ID, its bearer token, without a variable's name")
+			return Usagef("a server at a URL takes one --secret ID, its bearer token, without a variable's name")
 		}
 		return nil
 	}
@@ -267,7 +267,7 @@ func (w *Wrap) whole() error {
 		}
 	}
 	if !filepath.IsAbs(w.Command[0]) || filepath.Clean(w.Command[0]) != w.Command[0] {
-		return usagef("%s: write the command as an absolute path, such as %s; which program a name leads to depends on PATH",
+		return Usagef("%s: write the command as an absolute path, such as %s; which program a name leads to depends on PATH",
 			w.Command[0], "/usr/bin/node")
 	}
 	return nil
@@ -292,7 +292,7 @@ func (w *Wrap) asks() ([]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, inputErr(fmt.Errorf("%s: %w", arg, err))
+			return nil, InputErr(fmt.Errorf("%s: %w", arg, err))
 		}
 		list = append(list, "fs:read:"+at.File)
 	}
@@ -304,10 +304,10 @@ func (w *Wrap) asks() ([]string, error) {
 // policy and record.
 func (w *Wrap) admits(cfg *config.Config, path string) error {
 	if w.Name == hostcalls.ToolServer {
-		return usagef("rlp mcp wrap %s: the name is taken by the tools that bundles bring; take another one", w.Name)
+		return Usagef("rlp mcp wrap %s: the name is taken by the tools that bundles bring; take another one", w.Name)
 	}
 	if _, taken := cfg.MCP[w.Name]; taken {
-		return usagef("rlp mcp wrap %s: %s has [mcp.servers.%s]; take another name, or remove that", w.Name, path,
+		return Usagef("rlp mcp wrap %s: %s has [mcp.servers.%s]; take another name, or remove that", w.Name, path,
 			w.Name)
 	}
 	servers := maps.Clone(cfg.MCP)

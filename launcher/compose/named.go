@@ -62,7 +62,7 @@ func (a *Reader) OwnBundle(named string) (*bundles.Bundle, error) {
 	if _, err := os.Lstat(named); err == nil { // which takes no home
 		b, err := bundles.OpenOrModule(named)
 		if err != nil {
-			return nil, inputErr(err)
+			return nil, InputErr(err)
 		}
 		return b, nil
 	}
@@ -80,9 +80,9 @@ func openNamed(h home.Home, named string, open func(string) (*bundles.Bundle, er
 	b, err := open(at)
 	switch {
 	case err != nil:
-		return nil, inputErr(Unnamed(h, named, err))
+		return nil, InputErr(Unnamed(h, named, err))
 	case at != named && b.Manifest.Agent.String() != named:
-		return nil, inputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", at,
+		return nil, InputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", at,
 			b.Manifest.Agent))
 	}
 	return b, nil

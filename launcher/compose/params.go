@@ -33,12 +33,12 @@ func (c *Composition) checkKinds(params []policy.Param, given policy.Given) erro
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return inputErr(placef(pos, "the %s for {%s} does not exist: %s; make it first, or %s", p.Kind, p.Name, path,
+			return InputErr(placef(pos, "the %s for {%s} does not exist: %s; make it first, or %s", p.Kind, p.Name, path,
 				otherValue(p, pos)))
 		case err != nil:
-			return inputErr(placef(pos, "looking at the value of {%s}: %w", p.Name, err))
+			return InputErr(placef(pos, "looking at the value of {%s}: %w", p.Name, err))
 		case (p.Kind == "dir") != info.IsDir():
-			return inputErr(placef(pos, "{%s} takes a %s, and %s is none; %s", p.Name, p.Kind, path, otherValue(p, pos)))
+			return InputErr(placef(pos, "{%s} takes a %s, and %s is none; %s", p.Name, p.Kind, path, otherValue(p, pos)))
 		}
 	}
 	return nil

@@ -90,17 +90,17 @@ func (d *delegates) installed(agent string) (string, error) {
 func (a *Runner) delegate(ctx context.Context, by Origin, path string, f Flags, j *Job) (*run.Report, error) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
-		return nil, inputErr(fmt.Errorf("the agent at %s is not installed as a folder; run rlp agent install again", path))
+		return nil, InputErr(fmt.Errorf("the agent at %s is not installed as a folder; run rlp agent install again", path))
 	}
 	c, err := a.Complete(&Composition{Path: path, Origin: by}, f)
 	if err != nil {
 		return nil, err
 	}
 	if agent := c.Bundle.Manifest.Agent.String(); agent != by.parent.Delegation.Agent {
-		return nil, inputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", path, agent))
+		return nil, InputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", path, agent))
 	}
 	if j.Input, err = InputOf(c.Bundle.Manifest, j.Input); err != nil {
-		return nil, inputErr(fmt.Errorf("input: %w", err))
+		return nil, InputErr(fmt.Errorf("input: %w", err))
 	}
 	c.Origin.Warn = nil // the report has all that follows
 	return a.Launch(ctx, c, j)

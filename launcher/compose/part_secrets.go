@@ -86,14 +86,14 @@ func settledSecrets(cfg config.Config) map[string][]string {
 func (a *Runner) SecretProvider(h home.Home, cfg config.Config) (secrets.Provider, error) {
 	tenant, err := ident.ParseTenant(h.Tenant())
 	if err != nil {
-		return nil, usagef("--tenant: %w", err)
+		return nil, Usagef("--tenant: %w", err)
 	}
 	p, err := secrets.Open(secrets.Config{
 		Provider: cfg.Security.SecretsProvider, Tenant: tenant, Dir: h.Secrets(), Env: a.Env,
 		Command: cfg.Security.SecretsCommand, CommandEnv: cfg.Security.SecretsEnv,
 	})
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	return p, nil
 }

@@ -64,14 +64,14 @@ func sourceLinks(untrusted []string) (links []string, err error) {
 	for _, text := range untrusted {
 		s, err := caps.ParseSource(text)
 		if err != nil {
-			return nil, inputErr(fmt.Errorf("security.caps.untrusted: %w", err))
+			return nil, InputErr(fmt.Errorf("security.caps.untrusted: %w", err))
 		}
 		if !ofFiles(s) {
 			continue
 		}
 		w, err := Walk(s.Grant.Scope)
 		if err != nil {
-			return nil, inputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
+			return nil, InputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
 		}
 		links = append(links, w.Links...)
 	}
@@ -90,7 +90,7 @@ func SourcesOf(untrusted, trusted []string) (t run.Taint, err error) {
 	for _, text := range untrusted {
 		s, err := caps.ParseSource(text)
 		if err != nil {
-			return t, inputErr(fmt.Errorf("security.caps.untrusted: %w", err))
+			return t, InputErr(fmt.Errorf("security.caps.untrusted: %w", err))
 		}
 		t.Untrusted = append(t.Untrusted, s)
 		if !ofFiles(s) {
@@ -98,7 +98,7 @@ func SourcesOf(untrusted, trusted []string) (t run.Taint, err error) {
 		}
 		r, err := jail.Canonical(s.Grant.Scope)
 		if err != nil {
-			return t, inputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
+			return t, InputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
 		}
 		if r.Path != s.Grant.Scope {
 			s.Grant.Scope = r.Path
@@ -108,7 +108,7 @@ func SourcesOf(untrusted, trusted []string) (t run.Taint, err error) {
 	for _, text := range trusted {
 		g, err := caps.ParseTrustedHost(text)
 		if err != nil {
-			return t, inputErr(fmt.Errorf("security.caps.trusted_hosts: %w", err))
+			return t, InputErr(fmt.Errorf("security.caps.trusted_hosts: %w", err))
 		}
 		t.Trusted = append(t.Trusted, g)
 	}

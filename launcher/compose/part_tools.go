@@ -17,7 +17,7 @@ import (
 func (a *Runner) attach(c *Composition, spec *run.Spec) error {
 	tools, err := c.Tools()
 	if err != nil {
-		return inputErr(err)
+		return InputErr(err)
 	}
 	spec.Components.Tools, spec.Components.Added = tools, a.Added
 	spec.Components.Confirm = a.confirm(c, spec.Agent)

@@ -27,7 +27,7 @@ func (c *Composition) makeArtifacts() error {
 			continue
 		}
 		if err := home.Make(dir); err != nil {
-			return inputErr(err)
+			return InputErr(err)
 		}
 		delete(c.Paths.Missing, dir)
 	}
@@ -176,7 +176,7 @@ func (c *Composition) Strict() error {
 	for i := range dotted {
 		dotted[i].Severity = policy.SeverityError
 	}
-	return inputErr(&DottedError{dotted})
+	return InputErr(&DottedError{dotted})
 }
 
 // A DottedError is grants that are not written as they are meant.

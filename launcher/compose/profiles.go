@@ -21,7 +21,7 @@ import (
 func (a *Reader) ProfileLayers(c *Composition, named []string) ([]*caps.Layer, error) {
 	for _, name := range named {
 		if !policy.IsProfileName(name) {
-			return nil, usagef("--profile %s: the name of a profile is lower-case letters, digits, - and _", name)
+			return nil, Usagef("--profile %s: the name of a profile is lower-case letters, digits, - and _", name)
 		}
 	}
 	names := slices.Clone(named)
@@ -72,20 +72,20 @@ func (a *Reader) ProfileAgain(c *Composition, p *policy.Profile) Narrowing {
 func (a *Reader) Profile(c *Composition, name string) (*policy.Profile, error) {
 	p, findings, err := policy.LoadProfile(name, c.Home.Profile(name), a.Options(c.Home, c.Config))
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("reading the profile %s: %w", name, err))
+		return nil, InputErr(fmt.Errorf("reading the profile %s: %w", name, err))
 	}
 	c.Findings = append(c.Findings, findings...)
 	a.tellFloor(findings)
 	if err := policy.AsError(findings); err != nil {
-		return nil, inputErr(fmt.Errorf("the profile %s is refused: %w", name, err))
+		return nil, InputErr(fmt.Errorf("the profile %s is refused: %w", name, err))
 	}
 	if p == nil {
 		names, err := ProfileNames(c.Home)
 		if err != nil {
-			return nil, inputErr(err)
+			return nil, InputErr(err)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return !policy.IsProfileName(name) })
-		return nil, inputErr(&UnknownProfileError{name, names})
+		return nil, InputErr(&UnknownProfileError{name, names})
 	}
 	return p, nil
 }

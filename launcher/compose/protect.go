@@ -74,7 +74,7 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 func Adopted(h home.Home) ([]string, error) {
 	text, err := os.ReadFile(h.Adopted())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, inputErr(fmt.Errorf("reading which clients start their servers through rlp: %w", err))
+		return nil, InputErr(fmt.Errorf("reading which clients start their servers through rlp: %w", err))
 	}
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' }), nil
 }
@@ -86,11 +86,11 @@ func Adopted(h home.Home) ([]string, error) {
 func (a *Reader) guard(path string, secret bool) ([]caps.Entry, error) {
 	path, err := a.from(path)
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	w, err := Walk(path)
 	if err != nil {
-		return nil, inputErr(fmt.Errorf("protecting %s: %w", path, err))
+		return nil, InputErr(fmt.Errorf("protecting %s: %w", path, err))
 	}
 	list := guarded(w.Links)
 	if w.missing != "" {
@@ -198,18 +198,18 @@ func unsupported(h home.Home) error {
 	}
 	data, err := tomlfile.ReadOfNoGroup(path, 0)
 	if err != nil {
-		return inputErr(fmt.Errorf("reading the trust policy: %w", err))
+		return InputErr(fmt.Errorf("reading the trust policy: %w", err))
 	}
 	t, err := tomlfile.Parse(path, data)
 	if err != nil {
-		return inputErr(err)
+		return InputErr(err)
 	}
 	if e, ok := t.Get("default"); ok && e.Value.Str == "refuse" {
 		return &Error{Status: run.StatusPolicy, Err: &tomlfile.Error{
 			Pos: e.Pos, Msg: `default = "refuse", and to this version, which verifies no signatures, every agent is unsigned`,
 		}}
 	}
-	return inputErr(fmt.Errorf("%s: this version verifies no signatures and cannot enforce it; take the file away", path))
+	return InputErr(fmt.Errorf("%s: this version verifies no signatures and cannot enforce it; take the file away", path))
 }
 
 // mistaken refuses an override file whose name is almost the agent's: nothing
@@ -222,13 +222,13 @@ func mistaken(h home.Home, agent string) error {
 	})
 	switch {
 	case err != nil:
-		return inputErr(fmt.Errorf("reading the overrides: %w", err))
+		return InputErr(fmt.Errorf("reading the overrides: %w", err))
 	case name != "":
 		whose := "of this agent"
 		if right == policy.DefaultOverride+".toml" {
 			whose = "of every agent"
 		}
-		return inputErr(fmt.Errorf("%q is not read by anything; the override %s is called %s", filepath.Join(dir, name),
+		return InputErr(fmt.Errorf("%q is not read by anything; the override %s is called %s", filepath.Join(dir, name),
 			whose, right))
 	}
 	return nil

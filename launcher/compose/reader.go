@@ -66,24 +66,24 @@ func (a *Reader) lookup(name string) (string, bool) {
 // Home opens the home that is read.
 func (a *Reader) Home() (home.Home, error) {
 	if a.HomeSet && a.HomeDir == "" {
-		return home.Home{}, usagef("--home is empty; leave it out for the usual home")
+		return home.Home{}, Usagef("--home is empty; leave it out for the usual home")
 	}
 	tenant, err := ident.ParseTenant(a.Tenant)
 	if err != nil {
-		return home.Home{}, usagef("--tenant: %w", err)
+		return home.Home{}, Usagef("--tenant: %w", err)
 	}
 	dir, err := home.Locate(a.HomeDir, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
 	if err != nil {
-		return home.Home{}, inputErr(err)
+		return home.Home{}, InputErr(err)
 	}
 	if a.HomeThere != nil { // before it is made anew
 		if err := a.HomeThere(); err != nil {
-			return home.Home{}, inputErr(err)
+			return home.Home{}, InputErr(err)
 		}
 	}
 	h, err := home.Open(dir, tenant.String())
 	if err != nil {
-		return home.Home{}, inputErr(err)
+		return home.Home{}, InputErr(err)
 	}
 	return h, nil
 }
@@ -96,7 +96,7 @@ func (a *Reader) Settings() (home.Home, config.Config, error) {
 	}
 	cfg, err := config.Load(h.Config(), a.Env)
 	if err != nil {
-		return home.Home{}, config.Config{}, inputErr(err)
+		return home.Home{}, config.Config{}, InputErr(err)
 	}
 	return h, cfg, nil
 }
@@ -118,7 +118,7 @@ func (a *Reader) Plan(path string, f Flags) (*Composition, run.Plan, error) {
 	}
 	plan, err := run.NewPlan(c.Policy)
 	if err != nil {
-		return nil, run.Plan{}, inputErr(err)
+		return nil, run.Plan{}, InputErr(err)
 	}
 	return c, plan, nil
 }

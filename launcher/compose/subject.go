@@ -23,7 +23,7 @@ func (c *Composition) Subject() *ask.Subject {
 func (c *Composition) Equipped() (s *ask.Subject, err error) {
 	s = c.Subject()
 	if s.Tools, err = c.Tools(); err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	return s, nil
 }
@@ -38,7 +38,7 @@ func (c *Composition) Told(n *places.Names) (*ask.Subject, error) {
 	}
 	s.Policy, s.Paths, err = run.Canonical(c.written, run.Resolvers{Files: byText, Programs: c.CanonicalProgram})
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, InputErr(err)
 	}
 	return s.Without(n), nil
 }

@@ -25,13 +25,13 @@ func Override(r *compose.Reader, bundle string, t ask.Trial) (*ask.Override, err
 	if t.Save {
 		free, err := home.HoldDir(filepath.Dir(d.Path))
 		if err != nil {
-			return nil, inputErr(fmt.Errorf("saving the override: %w", err))
+			return nil, compose.InputErr(fmt.Errorf("saving the override: %w", err))
 		}
 		defer free()
 	}
 	data, err := compose.ReadNarrowing(d.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	d.Text, d.Digest = string(data), ask.Digest(data)
 	if t.Save { // what is composed is what was read, whoever saved in between
@@ -49,7 +49,7 @@ func Override(r *compose.Reader, bundle string, t ask.Trial) (*ask.Override, err
 		return nil, err
 	}
 	if d.Change.Previous, err = home.Replace(d.Path, data, t.Text); err != nil {
-		return nil, inputErr(fmt.Errorf("saving the override: %w", err))
+		return nil, compose.InputErr(fmt.Errorf("saving the override: %w", err))
 	}
 	d.Change.Saved = true
 	return d, nil
@@ -110,5 +110,3 @@ func NotTooLong(text []byte) error {
 	}
 	return nil
 }
-
-func inputErr(err error) error { return &compose.Error{Status: run.StatusInput, Err: err} }

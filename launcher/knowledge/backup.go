@@ -8,17 +8,18 @@ import (
 
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/auditlog"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // WriteBackup writes a backup beside its place and puts it there when it is
 // whole, so that a file of that name is never half of one.
 func (s *Session) WriteBackup(ctx context.Context, path string) (*Backup, error) {
 	if _, err := os.Lstat(path); err == nil {
-		return nil, usagef("%s is there already; choose another name", path)
+		return nil, compose.Usagef("%s is there already; choose another name", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".rlp-backup-*") // for its owner alone
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	defer os.Remove(f.Name())
 	info, err := s.Backup(ctx, f)
@@ -26,7 +27,7 @@ func (s *Session) WriteBackup(ctx context.Context, path string) (*Backup, error)
 		return nil, err
 	}
 	if err := os.Link(f.Name(), path); err != nil { // never over another file
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Session) WriteBackup(ctx context.Context, path string) (*Backup, error)
 func (s *Session) RestoreFrom(ctx context.Context, f *os.File, replace bool) (*Backup, error) {
 	info, err := s.Restore(ctx, f, replace)
 	if errors.Is(err, kb.ErrNotEmpty) {
-		return nil, usagef("%w; --replace puts the backup in their place", err)
+		return nil, compose.Usagef("%w; --replace puts the backup in their place", err)
 	}
 	if err != nil {
 		return nil, err

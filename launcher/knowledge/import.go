@@ -95,7 +95,7 @@ func ImportFrom(
 	}
 	err = With(ctx, r, kb.Origin{}, func(s *Session) error {
 		if o.Home, err = os.Stat(s.home.Dir()); err != nil {
-			return inputErr(err)
+			return compose.InputErr(err)
 		}
 		im = &Import{
 			Tenant: s.home.Tenant(), Domain: domain, Records: []Imported{}, Skipped: []source.Skipped{}, view: s.view,

@@ -8,7 +8,6 @@ package knowledge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"runloop.dev/rlp/internal/base/home"
@@ -49,7 +48,7 @@ func status(err error) error {
 	case errors.Is(err, kb.ErrUnavailable), errors.Is(err, kb.ErrVersion), errors.Is(err, kb.ErrSchema):
 		return &compose.Error{Status: run.StatusUnavailable, Err: err}
 	case errors.Is(err, kb.ErrBackup), errors.Is(err, source.ErrInput):
-		return inputErr(err)
+		return compose.InputErr(err)
 	case errors.Is(err, kb.ErrDomain), errors.Is(err, kb.ErrInvalid):
 		return &compose.Error{Status: run.StatusUsage, Err: err}
 	}
@@ -69,9 +68,3 @@ type missingError struct{ domain, key string }
 func (e *missingError) Error() string {
 	return "nothing is stored at " + e.domain + "/" + e.key + "; rlp kb list " + e.domain + " shows what is"
 }
-
-func usagef(format string, args ...any) error {
-	return &compose.Error{Status: run.StatusUsage, Err: fmt.Errorf(format, args...)}
-}
-
-func inputErr(err error) error { return &compose.Error{Status: run.StatusInput, Err: err} }

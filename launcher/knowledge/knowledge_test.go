@@ -19,7 +19,7 @@ func TestStatusOfStoreAnswers(t *testing.T) {
 		kb.ErrSchema: run.StatusUnavailable, kb.ErrDomain: run.StatusUsage, kb.ErrInvalid: run.StatusUsage,
 		kb.ErrBackup: run.StatusInput, source.ErrInput: run.StatusInput, kb.ErrDamaged: run.StatusFinding,
 		fmt.Errorf("%w: %w", kb.ErrBackup, kb.ErrInvalid): run.StatusInput, kb.ErrConflict: run.StatusFinding,
-		fs.ErrNotExist: run.StatusFinding, usagef("x"): run.StatusUsage,
+		fs.ErrNotExist: run.StatusFinding, compose.Usagef("x"): run.StatusUsage,
 	} {
 		got := run.StatusOK
 		if err != nil {

@@ -160,11 +160,11 @@ func NamedProfiles(r *compose.Reader, h home.Home, cfg config.Config) []policy.F
 func Setting(r *compose.Reader, h home.Home, text []byte, name string) error {
 	cfg, err := config.Parse(h.Config(), text, nil)
 	if err != nil {
-		return inputErr(err)
+		return compose.InputErr(err)
 	}
 	for _, f := range NamedProfiles(r, h, cfg) {
 		if f.Field == name {
-			return inputErr(errors.New(f.Message))
+			return compose.InputErr(errors.New(f.Message))
 		}
 	}
 	return nil

@@ -109,11 +109,11 @@ func installedAgent(h home.Home, agent string) (string, error) {
 	}
 	id, err := ident.ParseAgent(agent)
 	if err != nil {
-		return "", usagef("--agent: %w", err)
+		return "", compose.Usagef("--agent: %w", err)
 	}
 	dir := filepath.Join(h.Agents(), id.String())
 	if _, err := os.Stat(dir); err != nil {
-		return "", inputErr(fmt.Errorf("--agent %s: no such agent is installed, for there is no %s; rlp agent list shows "+
+		return "", compose.InputErr(fmt.Errorf("--agent %s: no such agent is installed, for there is no %s; rlp agent list shows "+
 			"those that are", id, dir))
 	}
 	return dir, nil
@@ -311,9 +311,3 @@ func (l *Result) Status(strict bool) int {
 	}
 	return run.StatusOK
 }
-
-func usagef(format string, args ...any) error {
-	return &compose.Error{Status: run.StatusUsage, Err: fmt.Errorf(format, args...)}
-}
-
-func inputErr(err error) error { return &compose.Error{Status: run.StatusInput, Err: err} }

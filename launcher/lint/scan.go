@@ -42,7 +42,7 @@ func Scan(r *compose.Reader, args []string) ([]analysis.Finding, error) {
 	s := &scanner{reader: r, home: h, config: cfg, opt: r.Options(h, cfg)}
 	if data, err := tomlfile.ReadFile(h.Config(), 0); err == nil {
 		if s.settings, err = tomlfile.Parse(h.Config(), data); err != nil {
-			return nil, inputErr(err)
+			return nil, compose.InputErr(err)
 		}
 	}
 	s.floor, _ = policy.Floor(policy.Untrusted, h.Profile(policy.Untrusted), s.opt)
@@ -70,7 +70,7 @@ func (s *scanner) look(paths []string, ofHome, installed bool) error {
 	}
 	for _, path := range paths {
 		if _, err := os.Stat(compose.Locate(s.home, path)); err != nil {
-			return inputErr(compose.Unnamed(s.home, path, err))
+			return compose.InputErr(compose.Unnamed(s.home, path, err))
 		}
 		if strings.HasSuffix(path, ".toml") {
 			s.document(path)
@@ -108,7 +108,7 @@ func (s *scanner) add(severity analysis.Severity, location, rule, format string,
 func (s *scanner) installed(told bool) error {
 	entries, err := os.ReadDir(s.home.Agents())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return inputErr(err)
+		return compose.InputErr(err)
 	}
 	for _, e := range entries {
 		if _, err := ident.ParseAgent(e.Name()); err != nil {

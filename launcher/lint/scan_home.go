@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/owner"
 	"runloop.dev/rlp/internal/record/analysis"
+	"runloop.dev/rlp/launcher/compose"
 )
 
 // delegates looks at the bindings of agents that others may launch, and at what
@@ -117,7 +118,7 @@ func (s *scanner) modes() error {
 			return nil
 		})
 		if err != nil {
-			return inputErr(err)
+			return compose.InputErr(err)
 		}
 	}
 	return nil

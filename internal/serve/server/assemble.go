@@ -47,7 +47,7 @@ func (s *Server) keys(ctx context.Context) error {
 	w.tokens = access.OpenStore(tokensDir(s.Home), s.Now)
 	good, err := w.tokens.Good(s.Config.Serve.ClientCA != "")
 	if err != nil {
-		return inputErr(err)
+		return compose.InputErr(err)
 	}
 	w.proofs = good
 	if text := s.Config.Serve.TokenSecret; text != "" {
@@ -63,7 +63,7 @@ func (s *Server) keys(ctx context.Context) error {
 func (s *Server) secret(ctx context.Context, text string) (string, error) {
 	id, err := secrets.ParseID(text)
 	if err != nil {
-		return "", inputErr(err)
+		return "", compose.InputErr(err)
 	}
 	p, err := s.Runner.SecretProvider(s.Home, s.Config)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Server) assemble() (err error) {
 		Backlog: s.host.Backlog,
 	})
 	if err != nil {
-		return inputErr(err)
+		return compose.InputErr(err)
 	}
 	w.service = service.New(service.Options{
 		Kept: s.reports, Unread: s.unread,
@@ -99,7 +99,7 @@ func (s *Server) assemble() (err error) {
 		Hosts:     s.Config.Serve.Hosts, Port: w.port, BehindProxy: s.Config.Serve.BehindProxy, Now: s.Now, Log: s.Log,
 	})
 	if err != nil {
-		return inputErr(err)
+		return compose.InputErr(err)
 	}
 	questions := host.Questions{Host: s.host}
 	w.mcp = mcpserver.New(mcpserver.Options{
@@ -134,14 +134,14 @@ func (s *Server) tls() (*tls.Config, error) {
 	v := s.Config.Serve
 	if v.TLSCert == "" && v.TLSKey == "" {
 		if v.ClientCA != "" {
-			return nil, inputErr(errors.New("serve.client_ca takes effect with serve.tls_cert and serve.tls_key alone; set " +
+			return nil, compose.InputErr(errors.New("serve.client_ca takes effect with serve.tls_cert and serve.tls_key alone; set " +
 				"them, or take it out"))
 		}
 		return nil, nil
 	}
 	cfg, err := access.TLSConfig(v.TLSCert, v.TLSKey, v.ClientCA, s.Log)
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	s.wired.clients = cfg.ClientCAs
 	return cfg, nil

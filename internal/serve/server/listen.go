@@ -41,11 +41,11 @@ type served struct {
 // claim makes this process the one that serves the home.
 func (s *Server) claim() (*os.File, error) {
 	if err := home.Make(s.runDir()); err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	f, err := os.OpenFile(filepath.Join(s.runDir(), "serve.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, inputErr(err)
+		return nil, compose.InputErr(err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
@@ -81,12 +81,12 @@ func (s *Server) listen(ctx context.Context) error {
 	}
 	if address == None {
 		if len(s.listeners) == 0 {
-			return usagef("--listen none and --socket none leave nothing to serve at")
+			return compose.Usagef("--listen none and --socket none leave nothing to serve at")
 		}
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return errors.Join(usagef("--listen %s: write it as HOST:PORT, such as 127.0.0.1:8770", address), s.close())
+		return errors.Join(compose.Usagef("--listen %s: write it as HOST:PORT, such as 127.0.0.1:8770", address), s.close())
 	}
 	if err := s.mayListen(address); err != nil {
 		return errors.Join(err, s.close())

@@ -86,11 +86,11 @@ func New(o Options) (*Server, error) {
 // closes the file.
 func OpenLog(h home.Home, watching io.Writer) (*slog.Logger, io.Closer, error) {
 	if err := home.Make(h.Log()); err != nil {
-		return nil, nil, inputErr(err)
+		return nil, nil, compose.InputErr(err)
 	}
 	f, err := runlog.OpenRotated(filepath.Join(h.Log(), "serve.jsonl"), runlog.MostBytes, runlog.Older)
 	if err != nil {
-		return nil, nil, inputErr(fmt.Errorf("opening the log of the service: %w", err))
+		return nil, nil, compose.InputErr(fmt.Errorf("opening the log of the service: %w", err))
 	}
 	handler := runlog.Handler(f, slog.LevelInfo, watching)
 	return slog.New(handler.WithAttrs([]slog.Attr{slog.String("surface", "serve")})), f, nil
@@ -131,7 +131,7 @@ func (s *Server) Speak(ctx context.Context, who *service.Caller, in io.ReadClose
 		served = nil // ended as it was told to
 	}
 	if served != nil {
-		served = inputErr(fmt.Errorf("the client does not speak MCP: %w", served))
+		served = compose.InputErr(fmt.Errorf("the client does not speak MCP: %w", served))
 	}
 	return errors.Join(served, ended)
 }
@@ -261,9 +261,3 @@ func (s *Server) notify(state string) {
 	defer c.Close()
 	_, _ = c.Write([]byte(state)) // nobody to tell
 }
-
-func usagef(format string, args ...any) error {
-	return &compose.Error{Status: run.StatusUsage, Err: fmt.Errorf(format, args...)}
-}
-
-func inputErr(err error) error { return &compose.Error{Status: run.StatusInput, Err: err} }
