@@ -106,7 +106,7 @@ func TestANetworkOfItsOwn(t *testing.T) {
 		}
 		for what, want := range map[string]string{
 			"unix=" + dir + "/docker.sock": "permission denied", "packet=": "permission denied",
-			"tcp=" + server: "connection refused", "udp=8.8.8.8:443": "connection refused", "raw=": "permission denied",
+			"tcp=" + server: "connection refused", "udp=127.0.0.1:443": "connection refused", "raw=": "permission denied",
 			"mptcp=": "permission denied", "vsock=": "permission denied", "netlink=": "<nil>",
 			"route=":  "operation not permitted",
 			"remake=": "operation not permitted", "namespace=": "operation not permitted",
