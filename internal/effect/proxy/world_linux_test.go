@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -306,8 +307,11 @@ func (s slow) Write(b []byte) (int, error) {
 }
 
 func do(kind, at, text string) (string, error) {
-	if kind == "many" {
+	switch kind {
+	case "many":
 		return many(at, text)
+	case "mess":
+		return mess(at, text)
 	}
 	c, err := net.DialTimeout("tcp", at, 10*time.Second)
 	if err != nil {
@@ -372,6 +376,47 @@ func many(at, text string) (string, error) {
 	}
 	_, _ = io.ReadAll(all[0])
 	return "held " + strconv.Itoa(len(all)), nil
+}
+
+// mess opens so many connections of four kinds: some say a word slowly, or at once and
+// are open in one direction then, and hear it; some are reset, some say nothing and go.
+func mess(at, text string) (string, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return "", err
+	}
+	var all sync.WaitGroup
+	var heard atomic.Int64
+	for i := range n {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			return "", err
+		}
+		t := c.(*net.TCPConn)
+		switch i % 4 {
+		case 0, 1:
+			var w io.Writer = t
+			if i%4 == 0 {
+				w = slow{t}
+			}
+			all.Go(func() {
+				_, _ = io.WriteString(w, "hello")
+				_ = t.CloseWrite()
+				if b, _ := io.ReadAll(t); string(b) == "hello" {
+					heard.Add(1)
+				}
+				_ = t.Close()
+			})
+		case 2:
+			_, _ = io.WriteString(t, "hello")
+			_ = t.SetLinger(0)
+			_ = t.Close()
+		case 3:
+			_ = t.Close()
+		}
+	}
+	all.Wait()
+	return "heard " + strconv.FormatInt(heard.Load(), 10), nil
 }
 
 func responses(c net.Conn) (string, error) {
