@@ -47,6 +47,7 @@ type world struct {
 	now     atomic.Int64 // seconds
 	budget  *budget.Budget
 	lookups atomic.Int64
+	folders []lane.Folder // that the program sees
 }
 
 func newWorld(t *testing.T, base, server string) *world {
@@ -128,7 +129,7 @@ func (w *world) runIn(t *testing.T, l lane.Lane, script string) string {
 	}
 	r, err := l.Run(t.Context(), &lane.Command{
 		Program: sh.File, Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"},
-		Timeout: time.Minute, MaxOutput: 1 << 20, Network: w.network.Own(),
+		Timeout: 2 * time.Minute, MaxOutput: 4 << 20, Network: w.network.Own(), Folders: w.folders,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ var public = netip.MustParseAddr("93.184.215.14")
 type site struct {
 	world
 	gate    *gate.Gate
+	host    *hostcalls.ProgramHost
 	handler http.HandlerFunc
 	port    string // of the plain server on loopback, which policies write as 8080
 	strict  bool   // there are no names but those that are given
@@ -89,8 +90,7 @@ func open(t *testing.T, base string, change ...func(*hostcalls.Config, *gate.Opt
 		t.Fatal(err)
 	}
 	cfg.Gate = s.gate
-	h, err := hostcalls.NewProgramHost(hostcalls.New(cfg), &s.lock)
-	if err != nil {
+	if s.host, err = hostcalls.NewProgramHost(hostcalls.New(cfg), &s.lock); err != nil {
 		t.Fatal(err)
 	}
 	pol, err := connect.New(connect.Config{Gate: s.gate, Lock: &s.lock, Budget: s.budget, Now: time.Now})
@@ -99,7 +99,7 @@ func open(t *testing.T, base string, change ...func(*hostcalls.Config, *gate.Opt
 	}
 	asked := calls(func(name string, _ []string) ([]byte, error) { return []byte("the host answers " + name), nil })
 	s.network = program.Network{
-		Policy: pol, Now: time.Now, Base: set, Outside: out, Inside: program.Inside(h, asked, p.Routes, time.Now),
+		Policy: pol, Now: time.Now, Base: set, Outside: out, Inside: program.Inside(s.host, asked, p.Routes, time.Now),
 	}
 	return s
 }
