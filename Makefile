@@ -192,6 +192,11 @@ mutants: ## change the source of the guards in thousands of small ways, one at a
 soak: ## the long forms: a million requests, a thousand kills, ten thousand launches (RLP_SOAK=1), every test under the race detector
 	RLP_SOAK=1 $(GO) test -count=1 -timeout 3h ./...
 	$(RACE) -count=1 -timeout 3h ./...
+	.ci/newcomer || [ "$$(id -u)" -ne 0 ]
+
+.PHONY: newcomer
+newcomer: ## README.md and docs/start.md as a user pastes them in an empty Debian (as root; a part of soak)
+	.ci/newcomer
 
 # Peers are compared with where they are installed; PEERS=1 (or PEERS=deno,node)
 # fetches those that come from the npm registry.
