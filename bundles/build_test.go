@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 const sourceManifest = `# The writer.
@@ -149,6 +150,50 @@ func TestStaleBuild(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "policy.caps")))
 	if b := mustOpen(t, dir); codes(b) != "" {
 		t.Errorf("a folder with the bundle alone: %v", b.Findings)
+	}
+}
+
+// Code that is newer than the module is a remark: a launch runs the last build. What is
+// no code of it is none, and neither is what one copy of a folder made.
+func TestCodeNewerThanItsBuild(t *testing.T) {
+	built := time.Now().Add(-time.Hour)
+	for _, c := range []struct {
+		file, build string
+		after       time.Duration
+		want        string
+	}{
+		{"main.go", "", time.Minute, "main.go"},
+		{"src/more.go", "", time.Minute, "src/more.go"},
+		{"main.go", "", -time.Minute, ""},
+		{"main.go", "", time.Second, ""},
+		{"main_test.go", "", time.Minute, ""},
+		{"notes.md", "", time.Minute, ""},
+		{"main.c", "", time.Minute, ""},
+		{"main.c", "[build]\noutput = \"x.wasm\"\n", time.Minute, "main.c"},
+		{"src/main.rs", "[build]\noutput = \"x.wasm\"\n", time.Minute, "src/main.rs"},
+	} {
+		dir, _ := source(t)
+		must(t, os.WriteFile(filepath.Join(dir, ManifestName), []byte(sourceManifest+c.build), 0o644))
+		_, err := Build(dir, []byte(testWasm))
+		must(t, err)
+		path := filepath.Join(dir, filepath.FromSlash(c.file))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, nil, 0o644))
+		must(t, os.Chtimes(filepath.Join(dir, "main.go"), built, built))
+		must(t, os.Chtimes(path, built.Add(c.after), built.Add(c.after)))
+		must(t, os.Chtimes(filepath.Join(dir, BuiltName, ManifestName), built, built))
+		got := ""
+		for _, f := range mustOpen(t, dir).Findings {
+			rel, err := filepath.Rel(dir, f.Path)
+			must(t, err)
+			got += filepath.ToSlash(rel)
+			if f.Code != "stale_build" || !strings.Contains(f.Hint, "rlp agent build "+dir) {
+				t.Errorf("%+v", f)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s %v behind the build: %q is remarked, want %q", c.file, c.after, got, c.want)
+		}
 	}
 }
 

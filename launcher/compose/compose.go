@@ -81,6 +81,11 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 		c.Origin.warnf("this was %s in the current folder, not the agent that is installed under that name; its path is %s",
 			c.Path, at)
 	}
+	for _, f := range c.Bundle.Findings {
+		if f.Code == bundles.CodeStale {
+			c.Origin.warnf("%s: %s; to launch it as it is now, %s", f.Path, f.Message, f.Hint)
+		}
+	}
 	base, err := a.base(c, &f)
 	if err != nil {
 		return nil, err
