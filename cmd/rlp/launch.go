@@ -121,10 +121,11 @@ func (a *app) dryRun(ctx context.Context, c *compose.Composition, j *compose.Job
 		return err
 	}
 	report, err := run.DryRun(spec)
-	if err = errors.Join(err, release()); err != nil {
+	foreseen, lost := a.runner().Foreseen(ctx, c, spec)
+	if err = errors.Join(err, lost, release()); err != nil {
 		return inputErr(err)
 	}
-	for _, w := range report.Notices {
+	for _, w := range append(report.Notices, foreseen...) {
 		a.say(w)
 	}
 	if a.json {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/caps/policy"
 )
 
 // Of says what would have to change for a call that code refused to be allowed;
@@ -34,7 +35,7 @@ func Of(r caps.Request, code caps.Code, layer string) string {
 		line = methodLine(r)
 	}
 	if layer == "" {
-		return fmt.Sprintf("policy.caps does not ask for it; it would need %s", line)
+		return fmt.Sprintf("policy.caps does not ask for it; it would need %s", line) + domainHint(r)
 	}
 	return fmt.Sprintf("%s takes it away; it would have to leave %s", layer, line)
 }
@@ -90,6 +91,14 @@ func hiddenHint(layer string) string {
 		return "there is no such tool for this run"
 	}
 	return layer + " hides the tool; its [tools] allow, [visible] categories and [deny] tools would have to leave it"
+}
+
+// domainHint says where a domain has to be known that no policy can name without that.
+func domainHint(r caps.Request) string {
+	if policy.KnownDomain(caps.Grant{Family: r.Family, Scope: r.Name}, policy.BuiltinDomains()) == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %q is no built-in domain, so that [kb] domains of config.toml would have to name it first", r.Name)
 }
 
 // limitHint names the limit of family f that is used up.

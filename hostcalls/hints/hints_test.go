@@ -52,6 +52,15 @@ func TestPolicyLines(t *testing.T) {
 			t.Errorf("%v: %s", code, got)
 		}
 	}
+	for name, want := range map[string]string{
+		"drafts": `it would need kb_write = ["drafts"]`,
+		"todo":   `it would need kb_write = ["todo"]; "todo" is no built-in domain, so that [kb] domains of config.toml would`,
+	} {
+		got := Of(caps.Request{Family: caps.KBWrite, Name: name}, caps.CapMissing, "")
+		if !strings.Contains(got, want) || strings.Contains(got, "built-in") != (name == "todo") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
 	if got := Of(caps.Request{Family: caps.Tool}, caps.ToolHidden, ""); got != "there is no such tool for this run" {
 		t.Error(got)
 	}

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/launcher/places"
 )
 
 // RequestForms says what the text of a [Query] may be.
 const RequestForms = `a capability such as kb:write:drafts, a path (with --write or --delete), a URL (with --method), ` +
-	`a key of policies or a host call with what it would touch, such as "kb_write drafts" or "kb_put drafts", or a host call alone, such as exec_run`
+	`a key of policies or a host call with what it would touch, such as "kb_write drafts" or "kb_put drafts", or a host call alone, such as exec_run, ` +
+	`or what the log says, such as time.now or "kb.write drafts/a"`
 
 // Check refuses a question that asks about nothing that there could be.
 func (q Query) Check() error {
@@ -40,6 +42,10 @@ func (q Query) requests() ([]caps.Request, error) {
 	}
 	if list, ok, err := byKey(name, rest, two); ok {
 		return list, err
+	}
+	if asked := About(&audit.DecisionRecord{Cap: name, Target: rest}); strings.Contains(name, ".") && asked != "" {
+		q.Text = asked
+		return q.requests()
 	}
 	list, err := caps.ParseRequest(text)
 	if err != nil {

@@ -43,18 +43,7 @@ func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, e
 	work := c.Home.Work(spec.Agent, spec.RunID+suffix)
 	cfg := m.all.by.laneConfig(c, spec.Identity)
 	cfg.Work, cfg.ID = work, spec.RunID+"-m"+strconv.Itoa(m.all.starts)
-	name := c.Config.Exec.Lane
-	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
-		name = "container"
-	}
-	if m.wrapped() {
-		w := m.all.c.Wrap
-		cfg.Folders, cfg.Leased, cfg.Untrusted = program.Folders(w.folders), program.Leased(w.folders), spec.Taint.Folders()
-	}
-	l, err := lane.Open(ctx, name, cfg)
-	if m.wrapped() {
-		err = m.all.c.Wrap.confined(l, err)
-	}
+	l, err := c.serverLane(ctx, m.wrapped(), &cfg, spec.Taint.Folders())
 	if err != nil {
 		return nil, &mcpTrouble{"no lane here confines it", err}
 	}
@@ -71,6 +60,46 @@ func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, e
 	}
 	m.all.spec.Log.Info("mcp server started", "server", m.name, "exec_lane", l.Name(), "filesystem", said)
 	return &mcpProgram{p, l}, nil
+}
+
+// serverLane opens the lane of a server's program; one that is wrapped sees files.
+func (c *Composition) serverLane(
+	ctx context.Context, wrapped bool, cfg *lane.Config, untrusted []string,
+) (lane.Lane, error) {
+	name := c.Config.Exec.Lane
+	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
+		name = "container"
+	}
+	if !wrapped {
+		return lane.Open(ctx, name, *cfg)
+	}
+	w := c.Wrap
+	cfg.Folders, cfg.Leased, cfg.Untrusted = program.Folders(w.folders), program.Leased(w.folders), untrusted
+	l, err := lane.Open(ctx, name, *cfg)
+	return l, w.confined(l, err)
+}
+
+// Foreseen says of a wrapped program what its start would come to, without starting it.
+func (a *Runner) Foreseen(ctx context.Context, c *Composition, spec *run.Spec) (list []string, err error) {
+	if c.Wrap == nil || len(c.Wrap.Command) == 0 {
+		return nil, nil
+	}
+	if plan, err := run.NewPlan(c.Policy); err == nil && plan.Effective.Any(caps.Net) {
+		list = append(list, "the server's program has no network in any lane: what is effective of network: is not used")
+	}
+	cfg := a.laneConfig(c, spec.Identity)
+	l, err := c.serverLane(ctx, true, &cfg, spec.Taint.Folders())
+	if c.Wrap.unfit != nil {
+		return append(list, "a start is refused: "+c.Wrap.unfit.Message), nil
+	}
+	if err != nil {
+		return list, err
+	}
+	list = append(list, "the server's program would run in the lane "+l.Name())
+	if _, err := (&programs{lane: l, home: c.Home.Dir()}).find(c.Wrap.Command[0]); err != nil {
+		list = append(list, "a start fails, for the program is not there, or is none: "+err.Error())
+	}
+	return list, l.Close()
 }
 
 // over reports whether nothing is left of the program.

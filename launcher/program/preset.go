@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"runloop.dev/rlp/caps/policy"
+	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
 // A Preset is a base for a program that is widely used.
@@ -27,6 +28,9 @@ func Presets(all, names []string, file func(name string) string, opt policy.Opti
 		text, source, err := policy.PresetText(name, file(name), opt)
 		if err == nil && text == nil {
 			err = fmt.Errorf("there is no preset %q; these are: %s", name, strings.Join(all, ", "))
+			if near := tomlfile.Near(name, all); near != "" {
+				err = fmt.Errorf("%w; did you mean %q?", err, near)
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
@@ -78,6 +79,11 @@ func Select(list []Shown, name string) ([]Shown, error) {
 }
 
 func noSetting(name string) error {
+	if _, _, is := caps.LimitOf(strings.TrimPrefix(name, "limits.")); is && strings.HasPrefix(name, "limits.") {
+		return &tomlfile.Error{
+			Msg: name + " is not set", Hint: "rlp caps show BUNDLE prints the limits that hold, docs/limits.md has each default",
+		}
+	}
 	hint := tomlfile.Nearest(name, names())
 	if hint == "" {
 		hint = "rlp config list has them all"

@@ -470,7 +470,10 @@ var packages = map[string]drawing{
 		"caps":                     "limits are its words",
 		"internal/base/strictjson": "what a tool says it took",
 	}},
-	"hostcalls/hints": {1, doors{"caps": "requests, as a policy would grant them"}},
+	"hostcalls/hints": {2, doors{
+		"caps":        "requests, as a policy would grant them",
+		"caps/policy": "which domains there are without settings",
+	}},
 	"hostcalls/connect": {3, doors{
 		"caps":                  "what a connection asks for",
 		"hostcalls/budget":      "connections count for the limits of their run",

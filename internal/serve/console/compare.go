@@ -23,7 +23,7 @@ const (
 // shownCompare is the page of how two runs differ.
 type shownCompare struct {
 	*runs.Diff
-	Of     string // the run that is compared
+	Of     string // the run that is compared; "": one of Others is to be chosen
 	With   string // "": there is none to compare it with
 	Agent  string
 	More   int          // differences that are not listed
@@ -54,6 +54,15 @@ func (c *console) comparePage(r *http.Request, caller *service.Caller) (*view, e
 	log, err := c.Host.Log(r.Context(), caller)
 	if err != nil {
 		return nil, err
+	}
+	if d.Of == "" { // none was chosen yet
+		for s, err := range log.Runs(r.Context(), kb.RunQuery{Limit: compareOthers}) {
+			if err != nil {
+				return nil, err
+			}
+			d.Others = append(d.Others, otherRun{Line: runs.LineOf(&s, c.Now())})
+		}
+		return &view{Page: "compare", Title: "Compare", Nav: "runs", Data: d}, nil
 	}
 	if err := c.compare(r.Context(), log, d); err != nil {
 		var none *ask.Error

@@ -109,11 +109,13 @@ func TestCompare(t *testing.T) {
 	want(t, body, "answered alike")
 	_, body = get(t, h, "/ui/compare?of="+runID(201)+"&with="+runID(202), nil)
 	want(t, body, "3 differences", `value="`+runID(202)+`" selected`)
+	_, body = get(t, h, "/ui/compare", nil)
+	want(t, body, `<select name="of">`, `<option value="`+runID(202)+`">notes_digest`, runID(201), "!None of the runs")
 	host.log.runs = host.log.runs[:1]
 	_, body = get(t, h, "/ui/compare?of="+runID(202), nil)
 	want(t, body, "None of the runs shortly before it")
 	for query, status := range map[string]int{
-		"": http.StatusNotFound, "of=x": http.StatusBadRequest, "of=" + runID(999): http.StatusNotFound,
+		"": http.StatusOK, "of=x": http.StatusBadRequest, "of=" + runID(999): http.StatusNotFound,
 	} {
 		if resp, _ := get(t, h, "/ui/compare?"+query, nil); resp.StatusCode != status {
 			t.Errorf("%q: %d", query, resp.StatusCode)
