@@ -12,6 +12,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/internal/record/analysis"
 	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
@@ -129,6 +130,11 @@ func Compare(now, then *Subject, text []byte) (*Draft, error) {
 	for _, f := range then.Findings {
 		d.Notes = append(d.Notes, f.String())
 	}
+	for _, name := range d.Unset {
+		d.Notes = append(d.Notes, fmt.Sprintf("{%s} has no value under it: a request that gives none is refused; write %s = "+
+			`"PATH" under [params], or give --param %s=PATH to rlp launch`, name, name, name))
+	}
+	d.Notes = append(d.Notes, then.starving(before, after)...)
 	d.refused = then.refusals(before, after)
 	for _, r := range d.refused {
 		d.Notes = append(d.Notes, "no launch is possible under it: "+r)
@@ -136,6 +142,26 @@ func Compare(now, then *Subject, text []byte) (*Draft, error) {
 	d.Wider, err = wider(now, then, old, made)
 	d.Wider, d.Narrower = orEmpty(d.Wider), len(d.Wider) == 0
 	return d, err
+}
+
+// starving says of what after takes whole that a service refuses requests for it, which
+// a launch does not, unless it does so already.
+func (s *Subject) starving(before, after run.Plan) (notes []string) {
+	imports, err := guest.Imports(s.Bundle.Wasm)
+	if err != nil {
+		return nil // which each launch says
+	}
+	var calls []string
+	for _, im := range imports {
+		calls = append(calls, im.Name)
+	}
+	if len(run.Starved(calls, before)) > 0 {
+		return nil
+	}
+	for _, v := range run.Starved(calls, after) {
+		notes = append(notes, "rlp serve refuses requests under it, and rlp launch runs with each such call denied: "+v.Message)
+	}
+	return notes
 }
 
 // refusals are the paths of the override of s for which every launch is refused: that

@@ -8,6 +8,10 @@ import (
 	"runloop.dev/rlp/launcher/places"
 )
 
+// Starved are the reasons for which a service refuses runs of a module that imports
+// the calls, under a plan.
+func Starved(calls []string, plan Plan) []Violation { return starved(&Spec{Calls: calls}, plan) }
+
 // starved are the reasons why a run could do nothing of what it was made for:
 // for each family that its bundle asks for, that the module calls, and of which
 // no call is left, everything that was taken and by whom.
