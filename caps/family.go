@@ -271,3 +271,8 @@ func (f Family) root() string {
 	}
 	return "*"
 }
+
+// BuiltinDomains are the domains of the knowledge base that there are without settings.
+func BuiltinDomains() []string {
+	return []string{"contacts", "artifacts", "events", "runs", "drafts", "notes", "accounts", "edges"}
+}

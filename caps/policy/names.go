@@ -13,7 +13,7 @@ import (
 // The registry is closed: a name that is in neither this list nor
 // [Options.Domains] is an error.
 func BuiltinDomains() []string {
-	return []string{"contacts", "artifacts", "events", "runs", "drafts", "notes", "accounts", "edges"}
+	return caps.BuiltinDomains()
 }
 
 // KnownDomain refuses a grant in a domain that is none of domains.

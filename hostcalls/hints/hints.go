@@ -4,10 +4,10 @@ package hints
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/caps/policy"
 )
 
 // Of says what would have to change for a call that code refused to be allowed;
@@ -95,7 +95,7 @@ func hiddenHint(layer string) string {
 
 // domainHint says where a domain has to be known that no policy can name without that.
 func domainHint(r caps.Request) string {
-	if policy.KnownDomain(caps.Grant{Family: r.Family, Scope: r.Name}, policy.BuiltinDomains()) == nil {
+	if r.Family != caps.KBRead && r.Family != caps.KBWrite || slices.Contains(caps.BuiltinDomains(), r.Name) {
 		return ""
 	}
 	return fmt.Sprintf("; %q is no built-in domain, so that [kb] domains of config.toml would have to name it first", r.Name)

@@ -77,7 +77,7 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 		c.Bundle = c.Origin.Bundle
 	} else if c.Bundle, err = openNamed(c.Home, c.Path, f.open); err != nil {
 		return nil, err
-	} else if at := installedBeside(c.Home, c.Path); at != "" {
+	} else if at := bundles.InstalledBeside(c.Home.Agents(), c.Path); at != "" {
 		c.Origin.warnf("this was %s in the current folder, not the agent that is installed under that name; its path is %s",
 			c.Path, at)
 	}

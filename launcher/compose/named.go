@@ -1,57 +1,19 @@
 package compose
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"runloop.dev/rlp/bundles"
 	"runloop.dev/rlp/internal/base/home"
-	"runloop.dev/rlp/internal/base/ident"
-	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
-// Locate is where the bundle lies that an operator names: a path where something
-// is, whatever it is, or else the agent that the home's tenant installed under that
-// name. What is neither stays as it is.
-func Locate(h home.Home, named string) string {
-	at := installedAt(h, named)
-	if at == "" {
-		return named
-	}
-	if _, err := os.Lstat(named); !errors.Is(err, fs.ErrNotExist) {
-		return named
-	}
-	return at
-}
+// Locate is [bundles.Locate] among the agents of a home's tenant.
+func Locate(h home.Home, named string) string { return bundles.Locate(h.Agents(), named) }
 
-// installedAt is where the agent of a name is installed; "": none is.
-func installedAt(h home.Home, name string) string {
-	id, notName := ident.ParseAgent(name)
-	if notName != nil {
-		return ""
-	}
-	at := filepath.Join(h.Agents(), id.String())
-	if info, err := os.Lstat(at); err != nil || !info.IsDir() {
-		return ""
-	}
-	return at
-}
-
-// installedBeside is where the agent is installed that a path here has the name of; "":
-// there is none, or it is the same folder.
-func installedBeside(h home.Home, path string) string {
-	at := installedAt(h, path)
-	if at == "" || Locate(h, path) == at {
-		return ""
-	}
-	here, err := os.Stat(path)
-	if there, gone := os.Stat(at); err == nil && gone == nil && os.SameFile(here, there) {
-		return ""
-	}
-	return at
+// Unnamed is [bundles.Unnamed] among the agents of a home's tenant.
+func Unnamed(h home.Home, named string, err error) error {
+	return bundles.Unnamed(h.Agents(), named, err)
 }
 
 // OwnBundle opens the bundle, or the module without one, that an operator names.
@@ -86,23 +48,4 @@ func openNamed(h home.Home, named string, open func(string) (*bundles.Bundle, er
 			b.Manifest.Agent))
 	}
 	return b, nil
-}
-
-// Unnamed is err, with which what an operator named could not be read; of what could be
-// an agent's name it says that it is neither a path nor that.
-func Unnamed(h home.Home, named string, err error) error {
-	if _, notName := ident.ParseAgent(named); notName != nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if _, there := os.Lstat(Locate(h, named)); there == nil {
-		return err // a file of it is missing, or where a link leads
-	}
-	text := fmt.Sprintf("there is no file or folder %s here, and no agent %s is installed", named, named)
-	if names, _ := bundles.Installed(h.Agents()); len(names) > 0 {
-		if near := tomlfile.Near(named, names); near != "" {
-			text += fmt.Sprintf("; did you mean %s?", near)
-		}
-		text += "; rlp agent list shows those that are"
-	}
-	return errors.New(text)
 }
