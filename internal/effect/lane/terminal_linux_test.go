@@ -337,9 +337,9 @@ func TestRlpIsAJob(t *testing.T) {
 		}
 		s.types("fg\r")
 		s.sees("exec sleep 1000'\r\n")
-	}
-	for s.modes().Lflag&unix.ICANON != 0 { // it takes the terminal when it goes on
-		pause()
+		for s.modes().Lflag&unix.ICANON != 0 { // it takes the terminal when it goes on, which undoes what stops it before
+			pause()
+		}
 	}
 	s.types("\x03")
 	s.sees("> ")
