@@ -42,7 +42,8 @@ func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 	}
 	r, err := s.Lane.Run(ctx, &lane.Command{
 		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, c.Env), Cwd: s.cwd(c.Holds),
-		Folders: append(Folders(c.Holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite}), Leased: Leased(c.Holds),
+		Folders: append(Folders(c.Holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
+		Leased:  Leased(c.Holds), Protected: Protected(),
 		Stdin: c.Input, Timeout: most, MaxOutput: kept(c.Limits), Network: network.Own(), Live: s.Live,
 	})
 	if err != nil {

@@ -44,6 +44,9 @@ type Command struct {
 	// Leased are paths that stay where they are, with all that lies within them and
 	// all that holds them: a program neither moves nor links them.
 	Leased []string
+	// Protected are names that the program leaves as they are in all that it writes but
+	// folders of its own: one part of a path, or two.
+	Protected []string
 	// Dir is where the program starts, relative to the working folder of the
 	// run or an absolute path in it; "" is that folder.
 	Dir string
@@ -104,6 +107,8 @@ type Config struct {
 	Folders []Folder
 	// Leased is that of [Command] when the run begins.
 	Leased []string
+	// Protected is that of [Command] when the run begins.
+	Protected []string
 	// Untrusted are paths that the operator calls so, canonical: no program puts a
 	// link there, or above, nor moves or removes such a folder.
 	Untrusted []string

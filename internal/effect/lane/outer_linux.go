@@ -30,7 +30,7 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 	}
 	s := sandbox.ViewSpec{
 		Folders: c.Folders, Leased: n.staying(c.Leased), Work: n.cfg.Work, Program: c.Program,
-		Entries: sandbox.Entries,
+		Entries: sandbox.Entries, Protected: c.Protected,
 	}
 	if s.Mounts, err = mountsWithin(c.Folders); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 	pl := &sandbox.Plan{
 		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script,
 		Dir:  dir,
-		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes, Untrusted: n.cfg.Untrusted,
+		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes, Untrusted: n.cfg.Untrusted, Protected: c.Protected,
 	}
 	if c.Network != nil {
 		pl.Network, pl.Ports = true, c.Network.Ports
@@ -72,11 +72,15 @@ func (n *native) staying(leased []string) []string {
 // reads the paths that programs name out of their memory, which Yama can forbid.
 func guardable(s *sandbox.ViewSpec) (sandbox.View, error) {
 	v, err := s.View()
-	if err != nil || len(v.Kept) == 0 {
+	if err != nil || len(v.Kept) == 0 && !v.IsGuarded() {
 		return v, err
 	}
 	if why := closedMemory(); why != "" {
-		return v, fmt.Errorf("%s: %w: %s", v.Kept[0].Path, sandbox.ErrNotKept, why)
+		what := "a protected name"
+		if len(v.Kept) > 0 {
+			what = v.Kept[0].Path
+		}
+		return v, fmt.Errorf("%s: %w: %s", what, sandbox.ErrNotKept, why)
 	}
 	return v, nil
 }
@@ -229,7 +233,9 @@ func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, [
 	defer cancel()
 	ch := &child{lane: n, pidfd: -1, said: -1, net: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
 	defer ch.close()
-	s := sandbox.ViewSpec{Folders: n.cfg.Folders, Leased: n.staying(n.cfg.Leased), Entries: sandbox.Entries}
+	s := sandbox.ViewSpec{
+		Folders: n.cfg.Folders, Leased: n.staying(n.cfg.Leased), Entries: sandbox.Entries, Protected: n.cfg.Protected,
+	}
 	var err error
 	if s.Mounts, err = mountsWithin(s.Folders); err != nil {
 		return err

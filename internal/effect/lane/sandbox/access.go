@@ -17,6 +17,8 @@ const (
 type Folder struct {
 	Path   string
 	Access Access
+	// Own says that it is the program's alone: no name is protected in it.
+	Own bool
 }
 
 // MaxLinks bounds the links of one path; the kernel follows fewer.

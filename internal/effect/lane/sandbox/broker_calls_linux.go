@@ -120,7 +120,7 @@ func makes(at, arg int, do func(b *broker, n *notice, at end) error) func(*broke
 			return goesOn()
 		}
 		made := n.call == unix.SYS_MKDIRAT || n.call == sysMkdir // a folder above what is kept can be made
-		if errno := b.change(p); errno != 0 && !(made && errno == unix.EBUSY && b.way[p.path] && p.access == ReadWrite) {
+		if errno := b.change(p); errno != 0 && !(made && errno == unix.EBUSY && b.isAbove(p.path) && p.access == ReadWrite) {
 			return failed(errno)
 		}
 		dir, err := p.in.parent(p)

@@ -133,12 +133,13 @@ type judge struct {
 	untrusted []string        // folders out of which nothing is moved or linked
 	held      map[string]Access
 	holds     map[string]bool // the folders above what is held
+	protected []string        // names, each of one part or of two
 }
 
 func newJudge(p *Plan) *judge {
 	j := &judge{
 		dirs: p.guards, mounts: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden()),
-		untrusted: p.Untrusted,
+		untrusted: p.Untrusted, protected: p.Protected,
 	}
 	kept := make([]string, 0, len(p.Kept))
 	for _, k := range p.Kept {
@@ -177,6 +178,9 @@ func (j *judge) of(p string) place {
 			access, decided = a, true
 		}
 		if in, ok := j.mounts[at]; ok {
+			if in != nil && in.covered && j.isProtected(p) {
+				access = min(access, ReadOnly)
+			}
 			return place{in: in, access: access, path: p}
 		}
 		if at == "/" {
@@ -185,13 +189,30 @@ func (j *judge) of(p string) place {
 	}
 }
 
+// isProtected reports whether a path has a protected name in it.
+func (j *judge) isProtected(p string) bool {
+	return slices.ContainsFunc(j.protected, func(name string) bool { return strings.Contains(p+"/", "/"+name+"/") })
+}
+
+// isAbove reports whether what lies here may hold a protected name: another folder, a
+// file or a link in its place would hold another.
+func (j *judge) isAbove(p string) bool {
+	if j.way[p] {
+		return true
+	}
+	return slices.ContainsFunc(j.protected, func(name string) bool {
+		dir, _, two := strings.Cut(name, "/")
+		return two && path.Base(p) == dir
+	})
+}
+
 // change is why an entry cannot be made, taken away or moved; 0: it can.
 func (j *judge) change(p place) unix.Errno {
 	_, kept := j.kept[p.path]
 	switch {
 	case p.access == ReadOnly:
 		return unix.EROFS
-	case kept, j.way[p.path], p.path == p.in.path:
+	case kept, j.way[p.path], p.in.covered && j.isAbove(p.path), p.path == p.in.path:
 		return unix.EBUSY
 	case p.access == Hidden:
 		return unix.EACCES

@@ -25,6 +25,7 @@ type Plan struct {
 	Links     bool     // a broker judges links
 	Held      []Mount  // what the agent holds, and what it does not below that, by path
 	Untrusted []string // folders out of which nothing is moved or linked
+	Protected []string // names that stay as they are in guarded folders
 	Work      string
 	File      string // the program, "" with proof
 	Dev       uint64 // which file that must be
@@ -60,7 +61,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 6
+const planVersion = 7
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -101,6 +102,7 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Kept, (*codec).mount)
 	list(c, &p.Held, (*codec).mount)
 	list(c, &p.Untrusted, (*codec).text)
+	list(c, &p.Protected, (*codec).text)
 	list(c, &p.Ports, (*codec).port)
 }
 

@@ -55,7 +55,10 @@ type ViewSpec struct {
 	Mounts  []string // places where something else is mounted: no grant enters them
 	Work    string   // "" where there is none
 	Program string   // "" where it is visible anyhow
-	Entries func(dir string) []string
+	// Protected are names that programs leave as they are, in whatever they write but
+	// what is theirs alone.
+	Protected []string
+	Entries   func(dir string) []string
 }
 
 // A View is a viewSpec in the order in which it is made, parents first.
@@ -88,12 +91,38 @@ func (s *ViewSpec) View() (View, error) {
 		return View{}, fmt.Errorf("%s: %w: the folders above it have more than %d entries", b.deniedIn, ErrNotKept, maxMounts)
 	}
 	v := View{Mounts: b.made, Kept: b.kept}
-	for _, s := range v.Mounts {
-		if s.guarded && s.Path == "/" {
-			return View{}, fmt.Errorf("%s: %w: / is a folder that they may write", v.Kept[0].Path, ErrNotKept)
+	s.protect(v.Mounts)
+	for _, m := range v.Mounts {
+		if m.guarded && m.Path == "/" {
+			what := append(s.Protected, "/")[0]
+			if len(v.Kept) > 0 {
+				what = v.Kept[0].Path
+			}
+			return View{}, fmt.Errorf("%s: %w: / is a folder that they may write", what, ErrNotKept)
 		}
 	}
 	return v, nil
+}
+
+// protect guards what programs write that is not theirs alone.
+func (s *ViewSpec) protect(mounts []Mount) {
+	if len(s.Protected) == 0 {
+		return
+	}
+	own := map[string]bool{s.Work: true}
+	for _, f := range s.Folders {
+		own[f.Path] = own[f.Path] || f.Own
+	}
+	for i, m := range mounts {
+		if m.Kind == bind && m.Access == ReadWrite && !own[m.Path] {
+			mounts[i].guarded = true
+		}
+	}
+}
+
+// IsGuarded reports whether a broker makes changes in any of the mounts.
+func (v View) IsGuarded() bool {
+	return slices.ContainsFunc(v.Mounts, func(m Mount) bool { return m.guarded })
 }
 
 // maxMounts bounds what is mounted for one program.
