@@ -176,8 +176,6 @@ func expectBuiltin(t *testing.T, what, path string) {
 
 // The floor of programs leaves them what they start and routes to hosts that are
 // trusted over https, and takes the rest.
-//
-//rlp:holds N11
 func TestTheFloorOfPrograms(t *testing.T) {
 	const programs = "process:exec:/bin/a process:exec:/bin/b "
 	for trusted, kept := range map[string]string{

@@ -29,8 +29,6 @@ func runIn(home, agent string, args ...string) *exec.Cmd {
 }
 
 // Programs that know nothing of proxies reach the place that is granted, and no other.
-//
-//rlp:holds N2
 func TestProgramsReachWhatIsGranted(t *testing.T) {
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "srv", "r.git")

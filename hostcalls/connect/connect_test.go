@@ -331,8 +331,6 @@ func TestLimits(t *testing.T) {
 
 // A connection to a host that nobody trusts marks the run before anything comes back,
 // and says by which; what is granted of the network stays.
-//
-//rlp:holds N11
 func TestConnectionsMark(t *testing.T) {
 	trust := func(words ...string) caps.Set {
 		var list []caps.Entry
