@@ -46,10 +46,13 @@ func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 		Leased:  Leased(c.Holds), Protected: Protected(),
 		Stdin: c.Input, Timeout: most, MaxOutput: kept(c.Limits), Network: network.Own(), Live: s.Live,
 	})
-	if err != nil {
+	if r == nil {
 		return stopped(err)
 	}
 	_, outErr := c.Stdout.Write(r.Stdout.Data)
 	_, errErr := c.Stderr.Write(r.Stderr.Data)
+	if err != nil { // what it printed until then is told
+		return stopped(err)
+	}
 	return errors.Join(outErr, errErr, ended(r))
 }

@@ -208,15 +208,15 @@ func (ch *child) watch(ctx context.Context, c *Command) (*Result, error) {
 	ch.out.drain(ch.lane.buf)
 	ch.err.drain(ch.lane.buf)
 	ch.written(ctx, killed)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(ch.refused(status), unserved); err != nil {
-		return nil, err
-	}
 	r := &Result{ExitCode: status.ExitStatus(), Stdout: ch.out.Output, Stderr: ch.err.Output}
 	if ch.relay != nil {
 		r.Stdout, r.Stderr = ch.relay.out.is(), ch.relay.err.is()
+	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	if err := cmp.Or(ch.refused(status), unserved); err != nil {
+		return nil, err
 	}
 	if status.Signaled() {
 		r.Signal = status.Signal()

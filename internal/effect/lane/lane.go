@@ -24,7 +24,8 @@ type Lane interface {
 	Controls() Controls
 	// Run starts the program and waits for its end, at the latest until the
 	// command's timeout is over or ctx ends; then it and all that it started
-	// are ended. The end of ctx is an error, the end of the time a result.
+	// are ended. The end of the time is a result, the end of ctx an error, beside
+	// which a lane may tell what the program wrote until then.
 	Run(ctx context.Context, c *Command) (*Result, error)
 	// Close ends what is left and gives up what the lane holds.
 	Close() error

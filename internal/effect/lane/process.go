@@ -72,7 +72,7 @@ func (p *Process) End() (*Result, error) {
 	<-p.done
 	_, _ = p.Stdin.Close(), p.Stdout.Close()
 	if errors.Is(p.err, context.Canceled) {
-		return p.result, nil
+		return nil, nil
 	}
 	return p.result, p.err
 }
