@@ -126,7 +126,11 @@ func processor(t *testing.T) (sum time.Duration) {
 // more than four times the processors of plain ones: that bounds throughput on a machine
 // that does nothing else, and is known on one that does.
 func TestMuchThroughOneConnection(t *testing.T) {
-	const rounds, size, most = 4, 512 << 20, 16 << 20
+	const most = 16 << 20
+	rounds, size := 4, 512<<20
+	if testing.Short() {
+		rounds, size = 2, 128<<20
+	}
 	w := newWorld(t, map[string]proxy.Ways{"api.test:5432": proxy.Bytes})
 	var least, peak atomic.Int64
 	w.tcp("5432", func(c net.Conn) {
