@@ -30,8 +30,11 @@ func (s stack) agrees(t *testing.T, r caps.Request) bool {
 //rlp:holds P10 C16
 func TestCheckAgreesWithOracle(t *testing.T) {
 	stacks, each := 2_000, 50
-	if os.Getenv("RLP_SOAK") == "1" {
+	switch {
+	case os.Getenv("RLP_SOAK") == "1":
 		stacks = 20_000
+	case testing.Short():
+		stacks = 200
 	}
 	allow, invalid := 0, 0
 	for seed := range stacks {

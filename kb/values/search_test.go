@@ -222,7 +222,11 @@ func TestLargestChange(t *testing.T) {
 		}
 		return b.Bytes()
 	}
-	for i := range chunkDocs - 2 {
+	docs := chunkDocs
+	if testing.Short() {
+		docs = 8
+	}
+	for i := range docs - 2 {
 		answer(t, e, &changeRequest{Domain: strings.Repeat("d", 64), Key: fmt.Sprint(i), Value: value('a' + byte(i%2))})
 	}
 	big := Origin{
@@ -236,7 +240,7 @@ func TestLargestChange(t *testing.T) {
 	if r := answer(t, e, &searchRequest{
 		Domain: strings.Repeat("d", 64), Text: word, Raw: true,
 		Limit: MaxHits,
-	}); len(r.Hits) != chunkDocs/2 {
+	}); len(r.Hits) != docs/2 {
 		t.Errorf("%d values have the word", len(r.Hits))
 	}
 }
