@@ -36,11 +36,14 @@ func Of(home ...string) *Names { return &Names{home: home} }
 // With is n that names path, and what lies below it, by name, unless it names it
 // otherwise already.
 func (n *Names) With(path, name string) *Names {
+	if n == nil || path == "" {
+		return n
+	}
 	k := known{path, name}
 	at, is := slices.BinarySearchFunc(n.known, k, func(a, b known) int {
 		return cmp.Or(len(b.path)-len(a.path), strings.Compare(a.path, b.path))
 	})
-	if n == nil || path == "" || is {
+	if is {
 		return n
 	}
 	with := *n

@@ -57,6 +57,9 @@ func TestWhatIsNotKnownIsNotTold(t *testing.T) {
 	if names().Path("/srv/other/x") != "/srv/other/x" {
 		t.Error("control")
 	}
+	if (*places.Names)(nil).Param("notes", "/srv/notes") != nil {
+		t.Error("who operates is told all by names that another is added to")
+	}
 }
 
 func TestTextsAreRenderedForWhoReadsThem(t *testing.T) {

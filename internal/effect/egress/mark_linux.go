@@ -10,7 +10,7 @@ import (
 // marked marks a socket that is about to connect to an address of this host.
 func marked(network, address string, c syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || !at.Addr().Unmap().IsLoopback() {
+	if to := at.Addr().Unmap(); err != nil || !to.IsLoopback() && !to.IsUnspecified() { // which leads to this host, too
 		return err
 	}
 	level, option := unix.IPPROTO_IP, unix.IP_TOS
