@@ -30,6 +30,10 @@ type Names struct {
 
 type known struct{ path, name string }
 
+// mostKnown is how many values of placeholders are remembered. Beyond them it is not
+// known what is one, and none is told.
+const mostKnown = 1024
+
 // Of names the files of a home, whose path may be written in several ways.
 func Of(home ...string) *Names { return &Names{home: home} }
 
@@ -45,6 +49,9 @@ func (n *Names) With(path, name string) *Names {
 	})
 	if is {
 		return n
+	}
+	if len(n.known) >= mostKnown {
+		return n.Hide()
 	}
 	with := *n
 	with.known = slices.Insert(slices.Clone(n.known), at, k)

@@ -2,6 +2,7 @@ package places_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"runloop.dev/rlp/caps"
@@ -56,6 +57,13 @@ func TestWhatIsNotKnownIsNotTold(t *testing.T) {
 	}
 	if names().Path("/srv/other/x") != "/srv/other/x" {
 		t.Error("control")
+	}
+	many := names()
+	for i := range 2000 {
+		many = many.Param("notes", fmt.Sprint("/srv/", i))
+	}
+	if a, b := many.Path("/srv/1999/x"), many.Path("/srv/1/x"); a != "{?}" || b != "{notes}/x" {
+		t.Errorf("of more values than are remembered %s and %s are told", a, b)
 	}
 	if (*places.Names)(nil).Param("notes", "/srv/notes") != nil {
 		t.Error("who operates is told all by names that another is added to")

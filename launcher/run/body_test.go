@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -204,6 +205,56 @@ func TestCallsDoNotWaitForAgents(t *testing.T) {
 			t.Errorf("%s, %v", text, err)
 		}
 		close(agents.proceed)
+		return <-launched
+	}
+	if r := Launch(t.Context(), s); r.Outcome != OK {
+		t.Errorf("%+v", r)
+	}
+}
+
+// heldAgents says at the end which agent it was asked for.
+type heldAgents struct {
+	slowAgents
+	asked chan string
+}
+
+func (a heldAgents) Launch(ctx context.Context, d *hostcalls.Delegation) (*hostcalls.Delegated, error) {
+	got, err := a.slowAgents.Launch(ctx, d)
+	a.asked <- strings.Clone(d.Agent)
+	return got, err
+}
+
+// What one launch was judged for is what is launched, whatever the program asks for
+// while it is under way.
+func TestALaunchIsOfWhatWasJudged(t *testing.T) {
+	s := specOf(t, audit.NewMemory(), "agents:launch:critic", "time:read:*")
+	agents := heldAgents{slowAgents{make(chan struct{}), make(chan struct{})}, make(chan string, 1)}
+	s.Components.Agents = agents
+	s.Body = func(ctx context.Context, c *Calls) error {
+		launched, refused := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := c.Call(ctx, "agent_launch", `{"agent":"critic"}`)
+			launched <- err
+		}()
+		<-agents.began
+		go func() {
+			_, err := c.Call(ctx, "agent_launch", `{"agent":"editor"}`)
+			refused <- err
+		}()
+		for range 1000 {
+			if _, err := c.Call(ctx, "time_now"); err != nil {
+				t.Error(err)
+			}
+			runtime.Gosched()
+		}
+		close(agents.proceed)
+		if asked := <-agents.asked; asked != "critic" {
+			t.Errorf("%s is launched, which nobody granted", asked)
+		}
+		var no *hostcalls.Answer
+		if err := <-refused; !errors.As(err, &no) || no.Capability != "agents:launch:editor" {
+			t.Errorf("control: %v", err)
+		}
 		return <-launched
 	}
 	if r := Launch(t.Context(), s); r.Outcome != OK {
