@@ -59,46 +59,6 @@ func (p Parent) Layer() *caps.Layer {
 	return &l
 }
 
-// Spent is what a run used of what the run that launched it has: it is paid for
-// there, and no part of a report.
-type Spent struct {
-	Ran                 bool // the guest was started
-	Calls, Instructions int64
-	LeaseUses           map[caps.Grant]int64
-}
-
-// spend writes down what the run used. One that was left behind may still be
-// using something: it is taken to have used all that it had.
-func (r *run) spend(end guest.End) {
-	s := &r.report.Spent
-	s.Ran, s.Instructions = true, end.Fuel
-	if !end.Abandoned {
-		s.Calls, s.LeaseUses = r.gate.Calls(), r.gate.LeaseUses()
-		return
-	}
-	r.host.LeftBehind()
-	s.Calls, _ = r.plan.Limits.Get(caps.HostcallsMax)
-	s.LeaseUses = map[caps.Grant]int64{}
-	if all := instructions(r.plan.Limits); all != nil {
-		s.Instructions = *all
-	}
-	for _, l := range r.plan.Effective.Leases() {
-		if l.MaxUses != caps.Unbounded {
-			s.LeaseUses[l.Grant] = l.MaxUses
-		}
-	}
-}
-
-// left is what the guest that is under way has left of time, and of fuel in
-// whole units.
-func (r *run) left() (wall time.Duration, fuel int64, bounded bool) {
-	wall, instructions, bounded := r.module.Left()
-	return wall, instructions / fuelUnit, bounded
-}
-
-// hold counts n bytes of output as memory of the guest that is under way.
-func (r *run) hold(n int64) error { return r.module.Hold(n) }
-
 // grace is how long the guest may take to stop. A run that another one launched
 // has less than that one, which waits for it: each ends before the one above gives
 // up on it.

@@ -2,12 +2,8 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -110,41 +106,6 @@ func DryRun(spec *Spec) (*Report, error) {
 	return r, nil
 }
 
-// settled refuses what the plan itself refuses. It reports whether the guest
-// may run.
-func (r *Report) settled(spec *Spec, plan Plan) bool {
-	outcome, status, why := refusal(spec, plan)
-	if outcome != OK {
-		r.refuse(outcome, status, why)
-		r.Violations = violations(spec, plan)
-	}
-	return outcome == OK
-}
-
-// refusal is what the plan itself refuses, and why; OK: nothing.
-func refusal(spec *Spec, plan Plan) (Outcome, int, places.Text) {
-	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
-		return Refused, StatusPolicy, places.Textf(emptyMessage)
-	}
-	if !spec.Relaxed {
-		if why := spec.Paths.refusal(plan); why.String() != "" {
-			return Refused, StatusPolicy, why
-		}
-	}
-	if list := starved(spec, plan); len(list) > 0 {
-		return Refused, StatusPolicy, places.Textf(
-			"blocked: policy removed a capability that the agent requires (reason 1 of %d): %s",
-			len(list), list[0].text)
-	}
-	if spec.Unfit != "" {
-		return Unsupported, StatusUnsupported, places.Host(spec.Unfit)
-	}
-	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
-		return Unsupported, StatusUnsupported, places.Host(spec.ExecRefused)
-	}
-	return OK, 0, places.Text{}
-}
-
 // open opens the journal and the gate. Nothing happens unrecorded, so a run
 // without a journal is no run.
 func (r *run) open() error {
@@ -169,13 +130,6 @@ func (r *run) open() error {
 		return errors.Join(err, journal.Close())
 	}
 	return nil
-}
-
-const emptyMessage = "no capability is left, and security.caps.fail_on_empty is set"
-
-// holds reports whether anything of a family is left.
-func holds(s caps.Set, f caps.Family) bool {
-	return slices.ContainsFunc(s.Grants(), func(g caps.Grant) bool { return g.Family == f })
 }
 
 // start records the beginning of the run and everything that is settled before
@@ -308,103 +262,6 @@ func (r *run) readInput(ctx context.Context) bool {
 	return false
 }
 
-// wallTime is the deadline; what is longer than any clock counts is the longest.
-func wallTime(l caps.Limits) time.Duration {
-	ms, _ := l.Get(caps.WallTimeMS)
-	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
-}
-
-// fuelUnit is how many metered instructions one of cpu_fuel is.
-const fuelUnit = 64
-
-// instructions is the fuel in what the guest counts; nil when nothing bounds it.
-func instructions(l caps.Limits) *int64 {
-	if units, set := l.Get(caps.CPUFuel); set {
-		return new(units * fuelUnit)
-	}
-	return nil
-}
-
-// failStart says why the guest never ran.
-func (r *run) failStart(err error) {
-	var gone *goneError
-	switch {
-	case r.gate.Err() != nil:
-		r.report.refuse(AuditFailed, StatusAudit, places.Textf("%v", r.gate.Err()))
-	case errors.As(err, &gone):
-		r.report.refuse(Refused, StatusPolicy, gone.why)
-	case errors.Is(err, context.Canceled):
-		r.report.refuse(Cancelled, StatusCancelled, places.Textf("%s", endingOf(err, "interrupted before the guest began")))
-	case errors.Is(err, guest.ErrCompiler), errors.Is(err, guest.ErrFull), errors.Is(err, errBroke):
-		r.report.refuse(Refused, StatusUnavailable, places.Textf("%v", err))
-	default:
-		r.report.refuse(Refused, StatusInput, ofModule(err))
-	}
-}
-
-func (r *run) ended(end guest.End) {
-	rep := r.report
-	rep.Outcome = outcomeOf(end)
-	if rep.Outcome == Fault {
-		r.note(slog.LevelError, "rlp failed", slog.String("what", end.In),
-			slog.String("where", r.scrubText(fmt.Sprint(end.Err), "the log")))
-	}
-	if r.gate.Err() != nil {
-		rep.Outcome = AuditFailed
-	}
-	rep.Usage.WallMS, rep.Usage.WaitedMS = end.Wall.Milliseconds(), end.Waited.Milliseconds()
-	rep.Usage.Fuel = (end.Fuel + fuelUnit - 1) / fuelUnit
-	rep.Usage.MemoryBytes = end.PeakMemory
-	r.spend(end)
-	if !end.Abandoned { // or it may be about to change
-		rep.Result = json.RawMessage(r.host.Result())
-		rep.Children = r.host.Children()
-	}
-	switch rep.Outcome {
-	case OK, Exit:
-		code := end.ExitCode
-		rep.GuestExit, rep.ExitCode = &code, statusOf(code)
-	case AuditFailed:
-		rep.ExitCode, rep.Message = StatusAudit, r.gate.Err().Error()
-	default:
-		rep.ExitCode, rep.Message = outcomes[rep.Outcome].status, r.endMessage(end)
-	}
-}
-
-// endMessage says what ended the guest. Only its time can be another one than it
-// was given at its launch.
-func (r *run) endMessage(end guest.End) string {
-	l := r.plan.Limits
-	switch r.report.Outcome {
-	case Timeout:
-		text := fmt.Sprintf("the run passed limits.wall_time_ms = %d", end.Given.Milliseconds())
-		if most, _ := l.Get(caps.WallTimeMS); most != end.Given.Milliseconds() {
-			return text
-		}
-		return text + r.spec.Policy.lower(caps.WallTimeMS, l)
-	case Fuel:
-		n, _ := l.Get(caps.CPUFuel)
-		return fmt.Sprintf("the run used up limits.cpu_fuel = %d", n) + r.spec.Policy.lower(caps.CPUFuel, l)
-	case Memory:
-		n, _ := l.Get(caps.MemoryBytes)
-		if r.scarce {
-			return fmt.Sprintf("the guest asked for more than memory_bytes = %d, which is all that one run of this process "+
-				"can have; [serve] memory in config.toml bounds its runs together, else three quarters of what the machine or "+
-				"its control group has", n)
-		}
-		return fmt.Sprintf("the guest asked for more than limits.memory_bytes = %d", n) +
-			r.spec.Policy.lower(caps.MemoryBytes, l)
-	case Fault:
-		return faultMessage(end)
-	case Cancelled:
-		if r.spec.ParentRun != "" { // whatever ended that one is in its own record
-			return "the run that launched this one ended"
-		}
-		return endingOf(end.Err, "interrupted by the operator")
-	}
-	return end.Trap
-}
-
 // shut closes the gate. A guest that may still be in a call has ended when ended
 // is closed.
 func (r *run) shut(ended <-chan struct{}) {
@@ -448,3 +305,17 @@ func (r *run) finish() {
 	defer r.telling.Unlock()
 	r.told = true
 }
+
+// settled refuses what the plan itself refuses. It reports whether the guest
+// may run.
+func (r *Report) settled(spec *Spec, plan Plan) bool {
+	outcome, status, why := refusal(spec, plan)
+	if outcome != OK {
+		r.refuse(outcome, status, why)
+		r.Violations = violations(spec, plan)
+	}
+	return outcome == OK
+}
+
+// hold counts n bytes of output as memory of the guest that is under way.
+func (r *run) hold(n int64) error { return r.module.Hold(n) }

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -193,13 +192,6 @@ func (r *run) random() io.Reader {
 	return mathrand.NewChaCha8(seed)
 }
 
-func limitOr(l caps.Limits, k caps.Limit) int64 {
-	if v, set := l.Get(k); set {
-		return v
-	}
-	return -1
-}
-
 // roots are the paths to pin: the files that the base grants, which is where
 // handles are needed whatever a layer left of them. One that lies in another is
 // among them, so that nobody moves it.
@@ -213,69 +205,6 @@ func roots(base []caps.Entry) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
-
-// pathGate is the gate as the jail asks it.
-type pathGate struct {
-	gate      *gate.Gate
-	ops       []*gate.Op
-	untrusted []string // what is below these marks the run
-}
-
-func newPathGate(g *gate.Gate, untrusted []string) (*pathGate, error) {
-	p := &pathGate{gate: g, ops: make([]*gate.Op, jail.NumOps), untrusted: untrusted}
-	for i := range p.ops {
-		name, named := jail.Op(i).String(), g.Op
-		if strings.HasPrefix(name, "fd_") {
-			named = g.OpenedOp
-		}
-		op, err := named(name)
-		if err != nil {
-			return nil, err
-		}
-		p.ops[i] = op
-	}
-	return p, nil
-}
-
-// Admit decides mode on path for op and records the decision.
-func (p *pathGate) Admit(op jail.Op, mode caps.Mode, path string) gate.Permit {
-	a := p.gate.Admit(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path, nil)
-	return p.takeIn(a.Permit, op, mode, path, false)
-}
-
-// AdmitTree decides for a whole tree.
-func (p *pathGate) AdmitTree(op jail.Op, mode caps.Mode, path string) gate.Permit {
-	a := p.gate.AdmitTree(p.ops[op], caps.Request{Family: caps.FS, Mode: mode, Name: path}, path)
-	return p.takeIn(a.Permit, op, mode, path, true)
-}
-
-// AdmitMove reports whether a path may be moved, or linked.
-func (p *pathGate) AdmitMove(op jail.Op, from, to string) bool {
-	return p.gate.AdmitMove(p.ops[op], from, to) && p.staysUntrusted(op, from, to)
-}
-
-// Holds reports whether the scope of a permit still allows mode.
-func (p *pathGate) Holds(permit gate.Permit, mode caps.Mode) bool {
-	return p.gate.Holds(permit.Scope(), caps.FS, mode)
-}
-
-// Reject records, and counts, a call that named no path.
-func (p *pathGate) Reject(op string, text []byte) {
-	i := slices.IndexFunc(p.ops, func(o *gate.Op) bool { return o.String() == op })
-	if i < 0 { // no function on a path is unknown here
-		return
-	}
-	const most = 256
-	said, more := text, ""
-	if len(said) > most {
-		said, more = said[:most], "..."
-	}
-	target := strconv.QuoteToASCII(string(said)) + more
-	p.gate.Refuse(p.ops[i], caps.Request{Family: caps.FS, Mode: caps.Read, Name: target}, target, caps.InvalidRequest)
-}
-
-// Revoked records that a descriptor was refused.
-func (p *pathGate) Revoked(op jail.Op, mode caps.Mode, path string) { p.Admit(op, mode, path) }
 
 // serve runs the body of a run that has no module.
 func serve(ctx context.Context, r *run) {
@@ -341,11 +270,36 @@ func timed(ctx context.Context, r *run) (context.Context, context.CancelFunc, ti
 	return within, cancel, given
 }
 
-// laneOfBody is where the program ran that a body speaks with; nowhere here, where
-// there is none.
-func laneOfBody(s *Spec) *Lane {
-	if s.Lane != nil {
-		return s.Lane
+// A goneError says that a granted path went away while the launch was under way.
+type goneError struct{ why places.Text }
+
+func (e *goneError) Error() string { return e.why.String() }
+
+// absent warns of granted paths that are not there, and refuses them unless
+// they are to be kept.
+func (r *run) absent(paths []string) error {
+	var gone []string
+	granted := left(r.plan, caps.FS)
+	for _, p := range paths {
+		if !slices.Contains(granted, p) {
+			continue
+		}
+		if r.spec.Paths.AsWritten {
+			r.warn("the fs grant %s is not to be had as written", places.Path(p))
+		} else {
+			r.warn("the fs grant %s does not exist", places.Path(p))
+		}
+		gone = append(gone, p)
 	}
-	return &Lane{Name: "none", Controls: map[string]string{}}
+	if r.spec.Relaxed || len(gone) == 0 {
+		return nil
+	}
+	return &goneError{r.spec.Paths.strictly(gone)}
+}
+
+// left is what the guest that is under way has left of time, and of fuel in
+// whole units.
+func (r *run) left() (wall time.Duration, fuel int64, bounded bool) {
+	wall, instructions, bounded := r.module.Left()
+	return wall, instructions / fuelUnit, bounded
 }

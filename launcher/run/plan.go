@@ -182,3 +182,8 @@ func setByLayer(layers []*caps.Layer, k caps.Limit) bool {
 	}
 	return false
 }
+
+// holds reports whether anything of a family is left.
+func holds(s caps.Set, f caps.Family) bool {
+	return slices.ContainsFunc(s.Grants(), func(g caps.Grant) bool { return g.Family == f })
+}

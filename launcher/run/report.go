@@ -1,13 +1,16 @@
 package run
 
 import (
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/base/printable"
+	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/launcher/places"
 )
 
@@ -108,27 +111,6 @@ func (v Violation) told(n *places.Names) Violation {
 	return v
 }
 
-// A Lane is where code executes, and how well each control is kept there:
-// "enforced", "best_effort" or "unsupported".
-type Lane struct {
-	Name     string            `json:"name"`
-	Controls map[string]string `json:"controls"`
-}
-
-// wasm is the lane of the agent itself: it has no way out but the calls.
-func wasm() *Lane {
-	l := &Lane{Name: "wasm", Controls: map[string]string{}}
-	for _, c := range WasmControls() {
-		l.Controls[c] = "enforced"
-	}
-	return l
-}
-
-// WasmControls are the controls of the lane wasm, each enforced everywhere.
-func WasmControls() []string {
-	return []string{"filesystem", "network", "processes", "memory", "privileges", "wall_time", "cpu_fuel", "output_caps"}
-}
-
 // Usage is what a run used.
 type Usage struct {
 	WallMS          int64 `json:"wall_ms"`
@@ -167,4 +149,83 @@ func (r *Report) Marker() string {
 		return ""
 	}
 	return fmt.Sprintf("RLP_WASM_ERROR code=%s exit_code=%d message=%s\n", code, r.ExitCode, printable.Line(r.Message))
+}
+
+func newReport(s *Spec, p Plan) *Report {
+	return &Report{
+		RunID: s.RunID, TraceID: s.TraceID, Tenant: s.Tenant, Agent: s.Agent, Version: s.Version,
+		BundleDigest: s.BundleDigest, Outcome: Refused,
+		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()),
+		Except:  GrantStrings(p.Effective.Except()),
+		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
+		Generation: 1, Usage: Usage{Families: map[string]FamilyUsage{}},
+		Lane: laneOf(s, p), Tools: Attachments(p.Effective, s.Components.Tools),
+		changes: p.Changes,
+	}
+}
+
+// laneOf is the lane of a run's programs, or of the agent itself where it has
+// none.
+func laneOf(s *Spec, p Plan) *Lane {
+	if s.Lane != nil && holds(p.Effective, caps.Exec) {
+		return s.Lane
+	}
+	return wasm()
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func (r *Report) refuse(o Outcome, status int, why places.Text) {
+	r.Outcome, r.ExitCode, r.Message, r.why = o, status, cutMessage(why.String()), why
+}
+
+// ofModule is what is wrong with a module, whoever sent it.
+func ofModule(err error) places.Text {
+	if errors.Is(err, guest.ErrModule) {
+		return places.Textf("%s", err.Error())
+	}
+	return places.Textf("%v", err)
+}
+
+// cutMessage bounds a message, which may quote what a bundle made up.
+func cutMessage(message string) string {
+	const most = 4096
+	if len(message) > most {
+		message = message[:most] + "..."
+	}
+	return message
+}
+
+// Unrecorded makes the run one whose record may not be complete, however it ended.
+func (r *Report) Unrecorded(err error) {
+	r.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
+}
+
+func digestOf(s caps.Set) string {
+	d := s.Digest()
+	return hex.EncodeToString(d[:])
+}
+
+func (u Usage) summary() map[string]int64 {
+	m := map[string]int64{
+		"wall_ms": u.WallMS, "fuel": u.Fuel, "memory_bytes": u.MemoryBytes, "hostcalls": u.Hostcalls, "allowed": u.Allowed,
+		"denied": u.Denied, "stdout_bytes": u.StdoutBytes, "stderr_bytes": u.StderrBytes,
+	}
+	if u.SecretsReplaced > 0 {
+		m["secrets_replaced"] = u.SecretsReplaced
+	}
+	return m
+}
+
+// Spent is what a run used of what the run that launched it has: it is paid for
+// there, and no part of a report.
+type Spent struct {
+	Ran                 bool // the guest was started
+	Calls, Instructions int64
+	LeaseUses           map[caps.Grant]int64
 }

@@ -7,10 +7,12 @@ package run
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"time"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/engine/guest"
@@ -128,4 +130,31 @@ func (s *Spec) notices() []string {
 		}
 	}
 	return append(list, s.Warnings...)
+}
+
+// Inputs are what a guest is given turn by turn.
+type Inputs interface {
+	// Next waits for the next input until ctx ends. [io.EOF] says that there is
+	// none any more; a [*hostcalls.Fail], what is wrong with the one that came;
+	// [ErrReload], that the operator asks for files to be read again and not for a
+	// turn.
+	Next(ctx context.Context) ([]byte, error)
+}
+
+// ErrReload is the operator's word, in the place of an input, that their files are
+// to be read again now.
+var ErrReload = errors.New("files are read again")
+
+// A Look is what the operator's files say at the end of a turn.
+type Look struct {
+	// Layers are what all of them say now, with canonical paths; those that were
+	// there at the launch and still say the same are among them.
+	Layers []*caps.Layer
+	// Floor is what the operator's floor says now, if there is one: what is
+	// untrusted leaves no more than it and the launch's do.
+	Floor []*caps.Layer
+	// Components are the names of the layers that say something else than before.
+	Components []string
+	// Notes are findings that refuse nothing.
+	Notes []string
 }

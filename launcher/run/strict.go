@@ -108,30 +108,3 @@ func (p *Paths) strictly(paths []string) places.Text {
 	return places.Textf(`%s%s; make it, take it out (--deny fs:*:%s), or leave it to the run by path_profile = "relaxed" `+
 		`under [security]`, p.absence(), all, places.Path(paths[0]))
 }
-
-// A goneError says that a granted path went away while the launch was under way.
-type goneError struct{ why places.Text }
-
-func (e *goneError) Error() string { return e.why.String() }
-
-// absent warns of granted paths that are not there, and refuses them unless
-// they are to be kept.
-func (r *run) absent(paths []string) error {
-	var gone []string
-	granted := left(r.plan, caps.FS)
-	for _, p := range paths {
-		if !slices.Contains(granted, p) {
-			continue
-		}
-		if r.spec.Paths.AsWritten {
-			r.warn("the fs grant %s is not to be had as written", places.Path(p))
-		} else {
-			r.warn("the fs grant %s does not exist", places.Path(p))
-		}
-		gone = append(gone, p)
-	}
-	if r.spec.Relaxed || len(gone) == 0 {
-		return nil
-	}
-	return &goneError{r.spec.Paths.strictly(gone)}
-}

@@ -2,75 +2,12 @@ package run
 
 import (
 	"context"
-	"encoding/hex"
-	"errors"
 	"log/slog"
 	"slices"
 
 	"runloop.dev/rlp/caps"
-	"runloop.dev/rlp/internal/engine/guest"
 	"runloop.dev/rlp/launcher/places"
 )
-
-func newReport(s *Spec, p Plan) *Report {
-	return &Report{
-		RunID: s.RunID, TraceID: s.TraceID, Tenant: s.Tenant, Agent: s.Agent, Version: s.Version,
-		BundleDigest: s.BundleDigest, Outcome: Refused,
-		Base: orEmpty(p.Base.Strings()), Effective: orEmpty(p.Effective.Strings()),
-		Except:  GrantStrings(p.Effective.Except()),
-		Changes: Flatten(p.Changes), Limits: p.Limits.Map(),
-		Generation: 1, Usage: Usage{Families: map[string]FamilyUsage{}},
-		Lane: laneOf(s, p), Tools: Attachments(p.Effective, s.Components.Tools),
-		changes: p.Changes,
-	}
-}
-
-// laneOf is the lane of a run's programs, or of the agent itself where it has
-// none.
-func laneOf(s *Spec, p Plan) *Lane {
-	if s.Lane != nil && holds(p.Effective, caps.Exec) {
-		return s.Lane
-	}
-	return wasm()
-}
-
-func orEmpty[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
-func (r *Report) refuse(o Outcome, status int, why places.Text) {
-	r.Outcome, r.ExitCode, r.Message, r.why = o, status, cutMessage(why.String()), why
-}
-
-// ofModule is what is wrong with a module, whoever sent it.
-func ofModule(err error) places.Text {
-	if errors.Is(err, guest.ErrModule) {
-		return places.Textf("%s", err.Error())
-	}
-	return places.Textf("%v", err)
-}
-
-// cutMessage bounds a message, which may quote what a bundle made up.
-func cutMessage(message string) string {
-	const most = 4096
-	if len(message) > most {
-		message = message[:most] + "..."
-	}
-	return message
-}
-
-// Unrecorded makes the run one whose record may not be complete, however it ended.
-func (r *Report) Unrecorded(err error) {
-	r.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
-}
-
-func digestOf(s caps.Set) string {
-	d := s.Digest()
-	return hex.EncodeToString(d[:])
-}
 
 func (r *run) event(name string, fields map[string]any) {
 	if r.spec.Event == nil {
@@ -192,38 +129,26 @@ func (r *run) who() []slog.Attr {
 	}
 }
 
-func (r *run) usage() {
-	u := &r.report.Usage
-	u.StdoutBytes, u.StdoutTruncated = r.out.total, r.out.truncated
-	u.StderrBytes, u.StderrTruncated = r.err.total, r.err.truncated
-	r.report.Stdout = r.scrubText(r.out.kept.String(), "stdout") // with what was learned since
-	r.report.Stderr = r.scrubText(r.err.kept.String(), "stderr")
-	for f := range caps.NumFamilies {
-		c := r.gate.Counts(f)
-		if c.Allowed+c.Denied == 0 {
-			continue
-		}
-		u.Families[f.String()] = FamilyUsage{Allowed: c.Allowed, Denied: c.Denied}
-		u.Allowed += c.Allowed
-		u.Denied += c.Denied
-	}
-	u.Hostcalls = r.gate.Calls()
-	r.report.Generation = r.gate.Generation()
-	r.telling.Lock()
-	defer r.telling.Unlock()
-	u.SecretsReplaced = r.replacements
-	if r.spec.Inputs != nil {
-		u.Turns = r.turn
+// logFloor says by whom the floor is, where it is not the built-in one or should
+// not have been.
+func (r *run) logFloor() {
+	if n := r.spec.Taint.Notice; n != "" {
+		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "untrusted_floor",
+			append(r.who(), slog.String("message", n))...)
 	}
 }
 
-func (u Usage) summary() map[string]int64 {
-	m := map[string]int64{
-		"wall_ms": u.WallMS, "fuel": u.Fuel, "memory_bytes": u.MemoryBytes, "hostcalls": u.Hostcalls, "allowed": u.Allowed,
-		"denied": u.Denied, "stdout_bytes": u.StdoutBytes, "stderr_bytes": u.StderrBytes,
+func (r *run) logTools() {
+	for _, t := range r.report.Tools {
+		if t.Attached {
+			continue
+		}
+		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "tool_not_attached", append(
+			r.who(), slog.String("tool", t.ID), slog.String("reason", t.Reason), slog.String("capability", t.Capability),
+			slog.String("layer", t.Layer))...)
 	}
-	if u.SecretsReplaced > 0 {
-		m["secrets_replaced"] = u.SecretsReplaced
-	}
-	return m
+}
+
+func (r *run) note(level slog.Level, message string, attrs ...slog.Attr) {
+	r.spec.Log.LogAttrs(context.Background(), level, message, append(r.who(), attrs...)...)
 }

@@ -1,9 +1,6 @@
 package run
 
 import (
-	"context"
-	"log/slog"
-
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 )
@@ -64,15 +61,4 @@ func attachment(t *hostcalls.Tool) Attachment {
 	}
 	a.Tier, a.Effects = tier.String(), effects.Words()
 	return a
-}
-
-func (r *run) logTools() {
-	for _, t := range r.report.Tools {
-		if t.Attached {
-			continue
-		}
-		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "tool_not_attached", append(
-			r.who(), slog.String("tool", t.ID), slog.String("reason", t.Reason), slog.String("capability", t.Capability),
-			slog.String("layer", t.Layer))...)
-	}
 }

@@ -12,33 +12,6 @@ import (
 	"runloop.dev/rlp/internal/engine/abi"
 )
 
-// Inputs are what a guest is given turn by turn.
-type Inputs interface {
-	// Next waits for the next input until ctx ends. [io.EOF] says that there is
-	// none any more; a [*hostcalls.Fail], what is wrong with the one that came;
-	// [ErrReload], that the operator asks for files to be read again and not for a
-	// turn.
-	Next(ctx context.Context) ([]byte, error)
-}
-
-// ErrReload is the operator's word, in the place of an input, that their files are
-// to be read again now.
-var ErrReload = errors.New("files are read again")
-
-// A Look is what the operator's files say at the end of a turn.
-type Look struct {
-	// Layers are what all of them say now, with canonical paths; those that were
-	// there at the launch and still say the same are among them.
-	Layers []*caps.Layer
-	// Floor is what the operator's floor says now, if there is one: what is
-	// untrusted leaves no more than it and the launch's do.
-	Floor []*caps.Layer
-	// Components are the names of the layers that say something else than before.
-	Components []string
-	// Notes are findings that refuse nothing.
-	Notes []string
-}
-
 // turns are those of one run. The set that a turn begins with is the one that it
 // ends with, but for what the guest's own reading takes away: the operator's
 // edits wait for the end of the turn.
@@ -202,8 +175,4 @@ func (r *run) bound(ctx context.Context) {
 			r.warnOnce("limits." + l.String() + " cannot be lowered while the agent runs; an edit holds from the next launch on")
 		}
 	}
-}
-
-func (r *run) note(level slog.Level, message string, attrs ...slog.Attr) {
-	r.spec.Log.LogAttrs(context.Background(), level, message, append(r.who(), attrs...)...)
 }

@@ -86,3 +86,29 @@ func messages(list []Violation) []string {
 	}
 	return out
 }
+
+// refusal is what the plan itself refuses, and why; OK: nothing.
+func refusal(spec *Spec, plan Plan) (Outcome, int, places.Text) {
+	if plan.Effective.IsEmpty() && spec.FailOnEmpty {
+		return Refused, StatusPolicy, places.Textf(emptyMessage)
+	}
+	if !spec.Relaxed {
+		if why := spec.Paths.refusal(plan); why.String() != "" {
+			return Refused, StatusPolicy, why
+		}
+	}
+	if list := starved(spec, plan); len(list) > 0 {
+		return Refused, StatusPolicy, places.Textf(
+			"blocked: policy removed a capability that the agent requires (reason 1 of %d): %s",
+			len(list), list[0].text)
+	}
+	if spec.Unfit != "" {
+		return Unsupported, StatusUnsupported, places.Host(spec.Unfit)
+	}
+	if spec.ExecRefused != "" && holds(plan.Effective, caps.Exec) {
+		return Unsupported, StatusUnsupported, places.Host(spec.ExecRefused)
+	}
+	return OK, 0, places.Text{}
+}
+
+const emptyMessage = "no capability is left, and security.caps.fail_on_empty is set"

@@ -39,7 +39,6 @@ var shrinking = map[string]int{
 	"files in a circle of internal/serve/service":       16,
 	"files in a circle of kb/journal":                   11,
 	"files in a circle of launcher/compose":             36,
-	"files in a circle of launcher/run":                 16,
 
 	"methods of cmd/rlp.app":                    182,
 	"methods of hostcalls.Host":                 113,
