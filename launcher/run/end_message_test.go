@@ -32,7 +32,8 @@ func TestEndsAreNotBlamedOnOthers(t *testing.T) {
 		},
 		{Cancelled, guest.End{Kind: guest.Cancelled}, "01a2", "the run that launched this one ended"},
 	} {
-		r := &run{spec: &Spec{Identity: Identity{ParentRun: c.parent}}, report: &Report{Outcome: c.outcome}}
+		r := newRun(&Spec{Identity: Identity{ParentRun: c.parent}}, Plan{})
+		r.report.Outcome = c.outcome
 		r.plan.Limits = caps.Limits{}.With(caps.WallTimeMS, DefaultWallMS)
 		if got := r.endMessage(c.end); got != c.want {
 			t.Errorf("%s: %q, want %q", c.outcome, got, c.want)
@@ -85,17 +86,16 @@ func TestAnEndSaysThatTheBundleAskedForMore(t *testing.T) {
 		{Policy{}, 512, ""},
 	} {
 		c.policy.BaseLimits = caps.Limits{}.With(caps.MemoryBytes, 512)
-		r := &run{spec: &Spec{Policy: c.policy}, report: &Report{Outcome: Memory}}
+		r := newRun(&Spec{Policy: c.policy}, Plan{})
+		r.report.Outcome = Memory
 		r.plan.Limits = caps.Limits{}.With(caps.MemoryBytes, c.given)
 		if got, _ := strings.CutPrefix(r.endMessage(guest.End{Kind: guest.Memory}),
 			"the guest asked for more than limits.memory_bytes = "+strconv.FormatInt(c.given, 10)); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	r := &run{
-		spec:   &Spec{Policy: Policy{BaseLimits: caps.Limits{}.With(caps.MemoryBytes, 512)}},
-		report: &Report{Outcome: Memory}, scarce: true,
-	}
+	r := newRun(&Spec{Policy: Policy{BaseLimits: caps.Limits{}.With(caps.MemoryBytes, 512)}}, Plan{})
+	r.report.Outcome, r.scarce = Memory, true
 	r.plan.Limits = caps.Limits{}.With(caps.MemoryBytes, 256)
 	if got := r.endMessage(guest.End{Kind: guest.Memory}); strings.Contains(got, "override") {
 		t.Errorf("no override gives what the process has not: %q", got)

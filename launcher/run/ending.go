@@ -52,7 +52,7 @@ func (r *run) ended(end guest.End) {
 	rep.Outcome = outcomeOf(end)
 	if rep.Outcome == Fault {
 		r.note(slog.LevelError, "rlp failed", slog.String("what", end.In),
-			slog.String("where", r.scrubText(fmt.Sprint(end.Err), "the log")))
+			slog.String("where", r.values.scrubText(fmt.Sprint(end.Err), "the log")))
 	}
 	if r.gate.Err() != nil {
 		rep.Outcome = AuditFailed
@@ -114,8 +114,8 @@ func (r *run) usage() {
 	u := &r.report.Usage
 	u.StdoutBytes, u.StdoutTruncated = r.out.total, r.out.truncated
 	u.StderrBytes, u.StderrTruncated = r.err.total, r.err.truncated
-	r.report.Stdout = r.scrubText(r.out.kept.String(), "stdout") // with what was learned since
-	r.report.Stderr = r.scrubText(r.err.kept.String(), "stderr")
+	r.report.Stdout = r.values.scrubText(r.out.kept.String(), "stdout") // with what was learned since
+	r.report.Stderr = r.values.scrubText(r.err.kept.String(), "stderr")
 	for f := range caps.NumFamilies {
 		c := r.gate.Counts(f)
 		if c.Allowed+c.Denied == 0 {
@@ -129,7 +129,7 @@ func (r *run) usage() {
 	r.report.Generation = r.gate.Generation()
 	r.telling.Lock()
 	defer r.telling.Unlock()
-	u.SecretsReplaced = r.replacements
+	u.SecretsReplaced = r.values.replacements
 	if r.spec.Inputs != nil {
 		u.Turns = r.turn
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -18,9 +17,9 @@ import (
 
 // run is one launch under way.
 type run struct {
-	spec    *Spec
+	reporter
 	plan    Plan
-	report  *Report
+	values  redactor
 	journal Journal
 	gate    *gate.Gate
 	host    *hostcalls.Host
@@ -35,16 +34,13 @@ type run struct {
 	reading time.Duration // how long it took to read that
 
 	record func(gate.Note) error // what the gate leaves once it is closed; nil before
+	turn   int64                 // the one under way; under telling, but for the guest's goroutine, which alone sets it
+}
 
-	// A guest that was left behind still tells of things, until the report is given out.
-	telling sync.Mutex
-	told    bool        // under telling: the report is given out
-	turn    int64       // the one under way; under telling, but for the guest's goroutine, which alone sets it
-	leaks   []leak      // under telling: values that were taken out, each secret and place once
-	late    []gate.Note // under telling: of those, what came when the gate was closed
-	saying  sync.Mutex  // held while an event is told
-
-	replacements int64 // under telling: values that were taken out
+func newRun(spec *Spec, plan Plan) *run {
+	r := &run{reporter: reporter{spec: spec, report: newReport(spec, plan)}, plan: plan}
+	r.values = redactor{tell: &r.reporter, secrets: spec.Components.Secrets}
+	return r
 }
 
 // Launch runs the agent under its plan and reports how it ended. It always
@@ -56,13 +52,13 @@ func Launch(ctx context.Context, spec *Spec) *Report {
 		r.refuse(Refused, StatusInput, places.Textf("%v", err))
 		return r
 	}
-	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
+	r := newRun(spec, plan)
 	r.out = capture{max: limitOr(plan.Limits, caps.StdoutMaxBytes), live: spec.Stdout, hold: r.hold}
 	r.err = capture{max: limitOr(plan.Limits, caps.StderrMaxBytes), live: spec.Stderr, hold: r.hold}
 	if spec.Body != nil { // whose memory is not the engine's
 		r.out.hold, r.err.hold, r.out.whole, r.err.whole = nil, nil, true, true
 	}
-	r.watch()
+	r.values.watch(&r.out, &r.err)
 	compiling := r.compile(ctx)
 	if err := r.open(); err != nil {
 		r.report.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
@@ -118,7 +114,7 @@ func (r *run) open() error {
 		return fmt.Errorf("opening the audit journal: %w", err)
 	}
 	if s.Components.Secrets != nil {
-		journal = &discreetJournal{journal, r}
+		journal = &discreetJournal{journal, &r.values}
 	}
 	r.journal = journal
 	opt := gate.Options{
@@ -129,6 +125,7 @@ func (r *run) open() error {
 	if r.gate, err = gate.New(r.plan.Effective, journal, opt); err != nil {
 		return errors.Join(err, journal.Close())
 	}
+	r.values.note = r.gate.Note
 	return nil
 }
 
@@ -140,8 +137,7 @@ func (r *run) start() bool {
 		LimitsSummary: r.report.Limits, PolicyPresent: r.spec.Policy.Present,
 		Layers: gate.Recorded(r.plan.Base, r.spec.Policy.recorded()), Floor: gate.RecordedFloor(r.spec.Taint.Floor),
 	})
-	r.logSets()
-	r.logFloor()
+	r.logPlan(r.plan)
 	if cause := r.spec.Taint.Cause; cause != "" {
 		err = errors.Join(err, r.gate.Taint(cause))
 	}
@@ -157,7 +153,7 @@ func (r *run) start() bool {
 	if r.spec.ExecCaveat != "" && holds(r.plan.Effective, caps.Exec) {
 		r.warn("%s", places.Host(r.spec.ExecCaveat))
 	}
-	r.uncounted()
+	r.uncounted(r.plan)
 	for _, c := range r.plan.Ignored() {
 		err = errors.Join(err, r.gate.Note(gate.Note{
 			Cap: "caps.extra", Op: "_start", Target: c.Grant.String(), Layer: c.Layer, Code: caps.NotInBase, Always: true,
@@ -276,7 +272,7 @@ func (r *run) finish() {
 	r.shut(nil)
 	r.out.flush()
 	r.err.flush()
-	r.report.Message = r.scrubText(r.report.Message, "the report")
+	r.report.Message = r.values.scrubText(r.report.Message, "the report")
 	r.usage()
 	r.report.Untrusted = r.untrusted()
 	kind := audit.KindRunFailed
@@ -295,7 +291,7 @@ func (r *run) finish() {
 	if kind != audit.KindRunComplete {
 		e.Severity, e.Reason = audit.Error, string(r.report.Outcome)
 	}
-	if err := errors.Join(r.gate.Err(), r.recordLate(), r.journal.Event(e), r.journal.Sync(),
+	if err := errors.Join(r.gate.Err(), r.values.recordLate(r.record), r.journal.Event(e), r.journal.Sync(),
 		r.journal.Close()); err != nil && r.report.Outcome != AuditFailed {
 		r.report.refuse(AuditFailed, StatusAudit, places.Textf("%v", err))
 	}

@@ -299,7 +299,7 @@ func TestGrantedPathsThatAreNotThere(t *testing.T) {
 		if got := why.String(); (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
-		r := &run{spec: s, plan: plan, report: newReport(s, plan)}
+		r := newRun(s, plan)
 		s.Log = slog.New(slog.DiscardHandler)
 		err = r.absent([]string{"/gone", "/elsewhere"})
 		var gone *goneError

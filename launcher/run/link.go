@@ -118,8 +118,8 @@ func (r *run) own() ([]abi.Func, error) {
 		Gate: r.gate, Sources: sources, Components: components, Limits: r.plan.Limits,
 		Above: above, Left: left,
 		Now: func() int64 { return r.spec.Now().UnixNano() },
-		Log: r.agentLog, Failed: r.failed, Warn: func(message string) { r.warnOnce(message) },
-		Replaced: func(id, op string) { r.replaced(id, op, op) },
+		Log: r.agentLog, Failed: r.failed, Warn: r.warnOnce,
+		Replaced: func(id, op string) { r.values.replaced(id, op, op) },
 		Turns:    r.turns(),
 	})
 	own, err := r.host.Funcs()

@@ -77,9 +77,9 @@ func TestValuesStayOutOfRecordsAndReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{spec: spec, plan: plan, report: newReport(spec, plan)}
+	r := newRun(spec, plan)
 	r.out.max, r.err.max = 1000, 1000
-	r.watch()
+	r.values.watch(&r.out, &r.err)
 	if err := r.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestValuesStayOutOfRecordsAndReports(t *testing.T) {
 }
 
 func TestWarningsAreBounded(t *testing.T) {
-	r := &run{spec: specOf(t, audit.NewMemory()), report: &Report{}}
+	r := newRun(specOf(t, audit.NewMemory()), Plan{})
 	for i := range 500 {
 		r.warnOnce(strings.Repeat("x", i%200+1))
 	}

@@ -4,12 +4,24 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/launcher/places"
 )
 
-func (r *run) event(name string, fields map[string]any) {
+// A reporter says what becomes of a run: in the log, to who listens for events, and
+// as warnings of the report. A guest that was left behind still tells of things,
+// until the report is given out.
+type reporter struct {
+	spec    *Spec
+	report  *Report
+	telling sync.Mutex
+	told    bool       // under telling: the report is given out
+	saying  sync.Mutex // held while an event is told
+}
+
+func (r *reporter) event(name string, fields map[string]any) {
 	if r.spec.Event == nil {
 		return
 	}
@@ -25,14 +37,14 @@ func (r *run) event(name string, fields map[string]any) {
 }
 
 // isTold reports whether the report is given out, and nothing more is told.
-func (r *run) isTold() bool {
+func (r *reporter) isTold() bool {
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	return r.told
 }
 
 // warnOnce warns of what the guest may cause as often as it likes.
-func (r *run) warnOnce(message string) {
+func (r *reporter) warnOnce(message string) {
 	const most = 100
 	r.warning(places.Host(message), func(before []string) bool {
 		return len(before) < most && !slices.Contains(before, message)
@@ -40,12 +52,12 @@ func (r *run) warnOnce(message string) {
 }
 
 // warn warns of what [places.Textf] says.
-func (r *run) warn(format string, args ...any) {
+func (r *reporter) warn(format string, args ...any) {
 	r.warning(places.Textf(format, args...), func([]string) bool { return true })
 }
 
 // warning adds a warning to the report, and to the log, if want says so of what is there.
-func (r *run) warning(text places.Text, want func(before []string) bool) {
+func (r *reporter) warning(text places.Text, want func(before []string) bool) {
 	w := text.String()
 	r.telling.Lock()
 	wanted := !r.told && want(r.report.Warnings)
@@ -54,57 +66,61 @@ func (r *run) warning(text places.Text, want func(before []string) bool) {
 	}
 	r.telling.Unlock()
 	if wanted {
-		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, w, r.who()...)
+		r.note(slog.LevelWarn, w)
 	}
 }
 
-// logSets logs what was asked for and what is left, and each entry of a layer
-// that is not in the base.
-func (r *run) logSets() {
-	ctx := context.Background()
-	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "run_start", append(r.who(), slog.Any("limits", r.report.Limits))...)
-	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_base", append(r.who(), slog.Any("capabilities", r.report.Base))...)
-	r.spec.Log.LogAttrs(ctx, slog.LevelInfo, "caps_effective",
-		append(r.who(), slog.Any("capabilities", r.report.Effective))...)
-	r.logTools()
-	for _, c := range r.plan.Ignored() {
+// logPlan logs what was asked for and what is left, each entry of a layer that is
+// not in the base, and by whom the floor is, where it is not the built-in one or
+// should not have been.
+func (r *reporter) logPlan(p Plan) {
+	r.note(slog.LevelInfo, "run_start", slog.Any("limits", r.report.Limits))
+	r.note(slog.LevelInfo, "caps_base", slog.Any("capabilities", r.report.Base))
+	r.note(slog.LevelInfo, "caps_effective", slog.Any("capabilities", r.report.Effective))
+	for _, t := range r.report.Tools {
+		if !t.Attached {
+			r.note(slog.LevelWarn, "tool_not_attached", slog.String("tool", t.ID), slog.String("reason", t.Reason),
+				slog.String("capability", t.Capability), slog.String("layer", t.Layer))
+		}
+	}
+	for _, c := range p.Ignored() {
 		w := places.Textf("%s: %s: %s is not in the base and is ignored (%s)", places.Layer(c.Layer), c.Grant.Family.String(), c.Grant, c.Source)
 		if c.Grant.Family == caps.FS || c.Grant.Family == caps.Exec { // a place that the bundle does not ask for
 			w = places.Host(w.String())
 		}
 		r.warn("%s", w)
 	}
-	for _, e := range r.plan.NoTools {
+	for _, e := range p.NoTools {
 		w := places.Textf("%s: there is no tool %s, so denying it takes nothing away (%s)", e.Layer, e.Scope, e.Pos)
 		r.report.Notices = append(r.report.Notices, w.String())
 		r.warn("%s", w)
+	}
+	if n := r.spec.Taint.Notice; n != "" {
+		r.note(slog.LevelWarn, "untrusted_floor", slog.String("message", n))
 	}
 }
 
 // uncounted warns of paths that programs of the run are not given, though the
 // run holds them: a lease bounds their uses.
-func (r *run) uncounted() {
-	if !holds(r.plan.Effective, caps.Exec) {
+func (r *reporter) uncounted(p Plan) {
+	if !holds(p.Effective, caps.Exec) {
 		return
 	}
-	for _, l := range r.plan.Effective.Leases() {
+	for _, l := range p.Effective.Leases() {
 		if l.Grant.Family == caps.FS && l.MaxUses != caps.Unbounded {
 			r.warn("programs are not given %s: a lease bounds its uses (%s)", l.Grant, l.Pos)
 		}
 	}
 }
 
-func (r *run) logEnd() {
+func (r *reporter) logEnd() {
 	rep := r.report
-	r.spec.Log.LogAttrs(context.Background(), slog.LevelInfo, "run_end", append(
-		r.who(), slog.String("outcome", string(rep.Outcome)), slog.Int("exit_code", rep.ExitCode),
-		slog.Bool("timed_out", rep.Outcome == Timeout),
-		slog.Int64("denied", rep.Usage.Denied), slog.Bool("refused_by_policy", rep.ExitCode == StatusPolicy &&
-			rep.Outcome == Refused),
-	)...)
+	r.note(slog.LevelInfo, "run_end", slog.String("outcome", string(rep.Outcome)), slog.Int("exit_code", rep.ExitCode),
+		slog.Bool("timed_out", rep.Outcome == Timeout), slog.Int64("denied", rep.Usage.Denied),
+		slog.Bool("refused_by_policy", rep.ExitCode == StatusPolicy && rep.Outcome == Refused))
 }
 
-func (r *run) agentLog(level, message string) {
+func (r *reporter) agentLog(level, message string) {
 	var l slog.Level
 	switch level {
 	case "debug":
@@ -114,41 +130,17 @@ func (r *run) agentLog(level, message string) {
 	case "error":
 		l = slog.LevelError
 	}
-	r.spec.Log.LogAttrs(context.Background(), l, "agent_log", append(r.who(), slog.String("message", message))...)
+	r.note(l, "agent_log", slog.String("message", message))
 }
 
 // failed logs why a call failed in the host: no report or record says it.
-func (r *run) failed(op, why string) {
-	r.spec.Log.LogAttrs(context.Background(), slog.LevelError, "call_failed", append(r.who(), slog.String("op", op),
-		slog.String("why", why))...)
+func (r *reporter) failed(op, why string) {
+	r.note(slog.LevelError, "call_failed", slog.String("op", op), slog.String("why", why))
 }
 
-func (r *run) who() []slog.Attr {
-	return []slog.Attr{
+func (r *reporter) note(level slog.Level, message string, attrs ...slog.Attr) {
+	who := []slog.Attr{
 		slog.String("run_id", r.spec.RunID), slog.String("tenant", r.spec.Tenant), slog.String("agent", r.spec.Agent),
 	}
-}
-
-// logFloor says by whom the floor is, where it is not the built-in one or should
-// not have been.
-func (r *run) logFloor() {
-	if n := r.spec.Taint.Notice; n != "" {
-		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "untrusted_floor",
-			append(r.who(), slog.String("message", n))...)
-	}
-}
-
-func (r *run) logTools() {
-	for _, t := range r.report.Tools {
-		if t.Attached {
-			continue
-		}
-		r.spec.Log.LogAttrs(context.Background(), slog.LevelWarn, "tool_not_attached", append(
-			r.who(), slog.String("tool", t.ID), slog.String("reason", t.Reason), slog.String("capability", t.Capability),
-			slog.String("layer", t.Layer))...)
-	}
-}
-
-func (r *run) note(level slog.Level, message string, attrs ...slog.Attr) {
-	r.spec.Log.LogAttrs(context.Background(), level, message, append(r.who(), attrs...)...)
+	r.spec.Log.LogAttrs(context.Background(), level, message, append(who, attrs...)...)
 }

@@ -50,7 +50,8 @@ func talkOf(t *testing.T, grants ...string) *talk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{spec: spec, plan: plan, report: newReport(spec, plan), journal: k.log}
+	r := newRun(spec, plan)
+	r.journal = k.log
 	r.out, r.err = capture{max: DefaultStdioBytes}, capture{max: DefaultStdioBytes}
 	if r.gate, err = gate.New(plan.Effective, k.log, gate.Options{
 		KeepAllowed: true, KeepDenied: true,
@@ -58,6 +59,7 @@ func talkOf(t *testing.T, grants ...string) *talk {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	r.values.note = r.gate.Note
 	r.host = hostcalls.New(hostcalls.Config{Gate: r.gate, Limits: plan.Limits})
 	k.turns = r.turns().(*turns)
 	return k

@@ -115,8 +115,8 @@ func TestWhatIsTakenOutOfTheLastMessageIsRecorded(t *testing.T) {
 //rlp:holds K11
 func TestEveryTextOfAnEventIsLookedThrough(t *testing.T) {
 	k := talkOf(t)
-	k.run.spec.Components.Secrets = &marked{known: true}
-	j := &discreetJournal{k.run.journal, k.run}
+	k.run.values.secrets = &marked{known: true}
+	j := &discreetJournal{k.run.journal, &k.run.values}
 	must(t, j.Event(&audit.Event{Kind: "x", Message: "m the-value", ErrorSummary: "s the-value", Label: "l the-value"}))
 	if e := k.log.Events[0]; e.Message != "m [gone]" || e.ErrorSummary != "s [gone]" || e.Label != "l [gone]" ||
 		e.Kind != "x" {

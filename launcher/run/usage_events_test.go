@@ -163,10 +163,10 @@ func TestWarningsAreLoggedAsTheyAreTold(t *testing.T) {
 	k.run.warn("%d times", 2)
 	k.run.finish()
 	k.run.warn("late")
-	k.run.replaced("runloop/a/b", "stdout", "fd_write")
-	if !slices.Equal(k.run.report.Warnings, []string{"again and again", "2 times"}) || k.run.replacements != 0 ||
-		len(k.run.late) > 0 {
-		t.Errorf("told %q, %d replaced", k.run.report.Warnings, k.run.replacements)
+	k.run.values.replaced("runloop/a/b", "stdout", "fd_write")
+	if !slices.Equal(k.run.report.Warnings, []string{"again and again", "2 times"}) || k.run.values.replacements != 0 ||
+		len(k.run.values.late) > 0 {
+		t.Errorf("told %q, %d replaced", k.run.report.Warnings, k.run.values.replacements)
 	}
 	for text, want := range map[string]int{"again and again": 1, "2 times": 1, "late": 0, "runloop/a/b": 0} {
 		if n := strings.Count(said.String(), text); n != want {

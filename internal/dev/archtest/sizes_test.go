@@ -45,7 +45,6 @@ var shrinking = map[string]int{
 	"methods of hostcalls/gate.Gate":            57,
 	"methods of internal/serve/api.server":      47,
 	"methods of internal/engine/meter.function": 64,
-	"methods of launcher/run.run":               47,
 }
 
 // outsized returns the parts that are too large, with the size of each.
