@@ -56,7 +56,7 @@ func (a *app) auditExport(ctx context.Context, q auditlog.ExportQuery) error {
 	case a.json:
 		return a.printJSON(d)
 	case !a.quiet:
-		fmt.Fprintf(a.stdout, "exported %s up to seq %d to %s\n", counted(d.Records, "record"), d.Seq, d.Output)
+		fmt.Fprintf(a.stdout, "exported %s up to record %d to %s\n", counted(d.Records, "record"), d.Seq, d.Output)
 	}
 	return nil
 }

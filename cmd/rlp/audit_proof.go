@@ -17,10 +17,11 @@ type proofFlags struct{ run, since, out string }
 func (a *app) auditProofCommand() *cobra.Command {
 	var f proofFlags
 	c := &cobra.Command{
-		Use: "proof SEQ... | --run ID | --since FILE", Short: "Write what a stranger can check of the log, without the log",
-		Long: `Writes a proof, as C2SP tlog-proof has it, for each record that is named by its seq or
-its run: the record, where it is in the log's tree, and the signed checkpoint of that tree.
-With --since, the proof that the log goes on from the newest checkpoint in a file.
+		Use: "proof N... | --run ID | --since FILE", Short: "Write what a stranger can check of the log, without the log",
+		Long: `Writes a proof, as C2SP tlog-proof has it, for each record that is named by its number
+in rlp audit list, or by its run: the record, where it is in the log's tree, and the
+signed checkpoint of that tree. With --since, the proof that the log goes on from the
+newest checkpoint in a file.
 
 Whoever has the file and the public key (rlp audit key) checks it with
 rlp audit verify --proof FILE --key K, or any tool that knows RFC 6962.`,

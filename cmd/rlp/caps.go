@@ -87,7 +87,7 @@ A REQUEST is ` + ask.RequestForms + `.`,
 		Example: `  rlp caps explain agents/notes_digest kb:write:contacts
   rlp caps explain agents/notes_digest /tmp/out/x --write --deny fs:write:/tmp
   rlp caps explain agents/mailer https://api.example.com/send --method POST
-  rlp caps explain agents/notes_digest 'kb_put drafts' --run 0198d2c4-7f1e --at 12`,
+  rlp caps explain agents/notes_digest 'kb_put drafts' --run 0198d2c4-7f1e --at 512`,
 		Args: exactly("a BUNDLE", "a REQUEST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Text = args[1]
@@ -95,7 +95,7 @@ A REQUEST is ` + ask.RequestForms + `.`,
 				return err
 			}
 			if q.At > 0 && q.Run == "" {
-				return usagef("--at is a record of a run: say which with --run")
+				return usagef("--at is a record of a run: say which with --run; rlp audit list prints both")
 			}
 			return a.explain(cmd.Context(), args[0], f, q)
 		},
@@ -105,7 +105,7 @@ A REQUEST is ` + ask.RequestForms + `.`,
 	c.Flags().BoolVar(&q.Remove, "delete", false, "of a path: to remove it")
 	c.Flags().StringVar(&q.Method, "method", "", "of a URL: by this `METHOD`; otherwise by each")
 	c.Flags().StringVar(&q.Run, "run", "", "explain what the recorded run `ID` was answered")
-	c.Flags().Uint64Var(&q.At, "at", 0, "as it held at the record `RUN_SEQ` of the run")
+	c.Flags().Uint64Var(&q.At, "at", 0, "as it held at the run's record `N`, as rlp audit show prints it")
 	return c
 }
 

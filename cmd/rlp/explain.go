@@ -87,18 +87,18 @@ func (a *app) printExplanation(d *ask.Explanation) error {
 func printPast(say func(string, ...any), p *ask.Past) {
 	when := "at its end"
 	if p.At > 0 {
-		when = fmt.Sprintf("at its record %d", p.At)
+		when = fmt.Sprintf("at record %d", p.At)
 	}
 	say("  in run %s, %s", p.Run, when)
 	for _, s := range p.Swaps {
-		line := fmt.Sprintf("  since record %d narrowed by %s", s.RunSeq, s.Source)
+		line := fmt.Sprintf("  since record %d narrowed by %s", s.Seq, s.Source)
 		if s.Label != "" {
 			line += " (" + s.Label + ")"
 		}
 		say("%s", line)
 	}
 	for _, q := range p.Asked {
-		line := fmt.Sprintf("  record %d: %s %s %s", q.RunSeq, q.Decision, q.Op, q.Reason)
+		line := fmt.Sprintf("  record %d: %s %s %s", q.Seq, q.Decision, q.Op, q.Reason)
 		if q.Layer != "" {
 			line += " (" + q.Layer + ")"
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -189,8 +190,14 @@ func diffRuns(ctx context.Context, a *app, one, other string) error {
 	})
 }
 
-// askedOf is what commands about the agent of a run name: the installed one, or else path.
+// askedOf is what commands about the agent of a run name: the installed one, or else
+// path, from the root, so that they can be pasted in any folder.
 func askedOf(a *app, agent, digest, path string) runs.Asked {
+	if _, err := os.Lstat(path); err == nil && !filepath.IsAbs(path) {
+		if dir, err := a.getwd(); err == nil {
+			path = filepath.Join(dir, path)
+		}
+	}
 	if h, err := a.home(); err == nil {
 		path = cmp.Or(agents.Named(h, agent, digest), path)
 	}

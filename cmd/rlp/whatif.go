@@ -128,7 +128,7 @@ func printBlock(w io.Writer, word string, b *ask.Block) {
 		op += " " + b.Tool
 	}
 	fmt.Fprintf(w, "%s  %s %s %s  %dx in %s; first: run %s record %d\n",
-		word, b.Cap, printable(op), printable(b.Target), b.Count, counted(b.Runs, "run"), b.First.Run, b.First.RunSeq)
+		word, b.Cap, printable(op), printable(b.Target), b.Count, counted(b.Runs, "run"), b.First.Run, b.First.Seq)
 	if b.Layer != "" {
 		fmt.Fprintf(w, "          by %s  %s: %s\n", printable(b.Layer), printable(b.Source.String()), b.Reason)
 	}

@@ -44,7 +44,7 @@ func (l *Log) endOrphan(ctx context.Context, run string, done *Ingested) error {
 	b := &intake{Log: l, ctx: ctx, run: run}
 	defer func() { b.sealed(done) }()
 	if !was.Done && !was.State.Ended {
-		why := fmt.Sprintf("its journal is gone; what the run did after record %d of it is not in the log", was.State.RunSeq)
+		why := fmt.Sprintf("its journal is gone; what the run did after its first %d records is not in the log", was.State.RunSeq)
 		head := was.State.Head
 		head.RunID = run
 		b.add(&audit.Record{

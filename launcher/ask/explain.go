@@ -19,7 +19,7 @@ type Query struct {
 	Write, Remove bool      // of a path: to write it, or to remove it
 	Method        string    // of a URL; "": each
 	Run           string    // a recorded run; "": the next launch
-	At            uint64    // the record of the run up to which it is told; 0: the last
+	At            uint64    // the record up to which it is told, by its number in the log; 0: the run's last
 	Now           time.Time // leases that are over by then hold nothing
 
 	recorded bool // Text is what the record At of the run was about
@@ -214,7 +214,7 @@ func (d *Explanation) answered() {
 		d.Allow, d.Code, d.Decision, d.Layer, d.Verified = false, code, verdict(false), last.Layer, false
 		d.Edits = []Edit{{
 			Layer: last.Layer, Do: "nothing",
-			Text: fmt.Sprintf("it was held, and refused at record %d for another reason (%s) than a layer's scopes", last.RunSeq,
+			Text: fmt.Sprintf("it was held, and refused at record %d for another reason (%s) than a layer's scopes", last.Seq,
 				code),
 		}}
 	}

@@ -18,7 +18,7 @@ import (
 // same.
 type Past struct {
 	Run   string      `json:"run_id"`
-	At    uint64      `json:"at,omitempty"` // the record up to which it is told
+	At    uint64      `json:"at,omitempty"` // the record up to which it is told, by its number in the log
 	Swaps []Swap      `json:"swaps"`
 	Notes []string    `json:"notes"` // what keeps it from being exact
 	Asked []AskedThen `json:"asked"`
@@ -26,6 +26,7 @@ type Past struct {
 
 // A Swap is one narrowing since the launch.
 type Swap struct {
+	Seq    uint64 `json:"seq"`
 	RunSeq uint64 `json:"run_seq"`
 	Source string `json:"source"`
 	Label  string `json:"label,omitempty"`
@@ -33,6 +34,7 @@ type Swap struct {
 
 // An AskedThen is a decision of the run on the very request.
 type AskedThen struct {
+	Seq      uint64 `json:"seq"`
 	RunSeq   uint64 `json:"run_seq"`
 	Op       string `json:"op"`
 	Decision string `json:"decision"`
@@ -77,16 +79,16 @@ func ExplainRun(ctx context.Context, log Log, s *Subject, q Query) (*Explanation
 
 // recorded is what the record of a run was about.
 func recorded(ctx context.Context, log Log, q Query) (string, error) {
-	for r, err := range log.Audit(ctx, kb.Filter{Run: q.Run, AfterOfRun: q.At - 1}) {
+	for r, err := range log.Audit(ctx, kb.Filter{Run: q.Run, After: q.At - 1}) {
 		switch {
 		case err != nil:
 			return "", err
-		case r.RunSeq == q.At && r.Decision != nil:
+		case r.Seq == q.At && r.Decision != nil:
 			return About(r.Decision), nil
 		}
 		break
 	}
-	return "", usagef("record %d of run %s is no decision", q.At, q.Run)
+	return "", usagef("record %d of the log is no decision of run %s", q.At, q.Run)
 }
 
 // mostAskedThen bounds how many decisions are told.
@@ -104,10 +106,10 @@ func (p *pastRun) read(ctx context.Context, log Log, requests []caps.Request) er
 		if err != nil {
 			return err
 		}
-		newest = r.RunSeq
-		if p.At > 0 && r.RunSeq > p.At {
+		if p.At > 0 && r.Seq > p.At && newest > 0 {
 			break
 		}
+		newest = r.Seq
 		p.last(&r, &reader, requests)
 		e := r.Event
 		switch {
@@ -124,7 +126,7 @@ func (p *pastRun) read(ctx context.Context, log Log, requests []caps.Request) er
 			}
 			start, p.digest = e, r.Head.EffectiveDigest
 		case e.Kind == audit.KindCapsSwap:
-			p.Swaps = append(p.Swaps, Swap{r.RunSeq, e.Source, p.of.names.Capability(e.Label)})
+			p.Swaps = append(p.Swaps, Swap{r.Seq, r.RunSeq, e.Source, p.of.names.Capability(e.Label)})
 			p.digest = e.After
 			if e.Source == policy.Untrusted && len(e.Layers) == 0 {
 				tainted = true
@@ -136,8 +138,8 @@ func (p *pastRun) read(ctx context.Context, log Log, requests []caps.Request) er
 	if start == nil {
 		return inputf("the audit log has no beginning of run %s; rlp audit list shows all", p.Run)
 	}
-	if newest < p.At {
-		return usagef("run %s has %d records, and --at %d is none of them; rlp audit show %[1]s prints them", p.Run, newest, p.At)
+	if p.At > 0 && p.At != newest {
+		return usagef("record %d of the log is none of run %s; rlp audit show %[2]s prints its records", p.At, p.Run)
 	}
 	return p.rebuild(start, append(layers, since...), floor, tainted)
 }
@@ -244,7 +246,9 @@ func (p *pastRun) last(r *audit.Record, reader *analysis.Reader, requests []caps
 			if len(p.Asked) == mostAskedThen {
 				p.Asked = p.Asked[1:]
 			}
-			p.Asked = append(p.Asked, AskedThen{r.RunSeq, d.Op, verdict(!d.Deny), d.Reason, p.of.layerName(d.Layer)})
+			p.Asked = append(p.Asked, AskedThen{
+				r.Seq, r.RunSeq, d.Op, verdict(!d.Deny), d.Reason, p.of.layerName(d.Layer),
+			})
 			return
 		}
 	}

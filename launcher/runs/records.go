@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"unicode/utf8"
 
 	"runloop.dev/rlp/internal/base/printable"
@@ -20,7 +21,11 @@ func Records(ctx context.Context, s *kb.Store, f kb.Filter) iter.Seq2[audit.Reco
 // RecordLine is a record in one line: whole, or in so many characters where width
 // is not 0. A denial is red where that is asked for.
 func RecordLine(r *audit.Record, width int, red bool) string {
-	head := fmt.Sprintf("%6d %s %s %-12s", r.Seq, r.Time.Local().Format("15:04:05.000"),
+	number := "-" // it is not in the log yet
+	if r.Seq > 0 {
+		number = strconv.FormatUint(r.Seq, 10)
+	}
+	head := fmt.Sprintf("%6s %s %s %-12s", number, r.Time.Local().Format("15:04:05.000"),
 		Short(printable.Line(r.Head.RunID)), printable.Line(r.Head.Agent))
 	d := r.Decision
 	switch {

@@ -196,7 +196,6 @@ func eventText(e *audit.Event) (what, about string) {
 func fieldsOf(r *audit.Record) []field {
 	list := []field{
 		{"seq", strconv.FormatUint(r.Seq, 10)},
-		{"run_seq", strconv.FormatUint(r.RunSeq, 10)},
 		{"ts", r.Time.UTC().Format("2006-01-02T15:04:05.000Z")},
 		{"run_id", r.Head.RunID},
 		{"trace_id", r.Head.TraceID},

@@ -112,7 +112,7 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 			", where BUNDLE is the folder or archive that was launched"
 		return d, nil
 	}
-	if d.E, err = c.Host.Explain(r.Context(), caller, b.Name, ask.Query{Run: id, At: rec.RunSeq}); err == nil {
+	if d.E, err = c.Host.Explain(r.Context(), caller, b.Name, ask.Query{Run: id, At: rec.Seq}); err == nil {
 		d.Policy = policyLink(b.Name) + "?run=" + id + "&record=" + strconv.FormatUint(seq, 10) + "#editor"
 		return d, nil
 	}

@@ -15,6 +15,8 @@ type explainArguments struct {
 	Record     uint64 `json:"record"`
 	Agent      string `json:"agent"`
 	Capability string `json:"capability"`
+
+	at uint64 // the record, by its number in the log
 }
 
 // readExplain asks why something is decided as it is. The answer is passed on as it
@@ -40,7 +42,7 @@ func (ss *session) readExplain(ctx context.Context, c *service.Caller, p []byte)
 			return nil, err
 		}
 	}
-	q := ask.Query{Text: a.Capability, Run: a.RunID, At: a.Record}
+	q := ask.Query{Text: a.Capability, Run: a.RunID, At: a.at}
 	if a.Record > 0 {
 		q.Text = "" // what is told of the record may be less than it has
 	}
@@ -85,7 +87,7 @@ func (ss *session) asked(ctx context.Context, c *service.Caller, a *explainArgum
 		if r.RunSeq != a.Record || r.Decision == nil {
 			return wrongf("record: record %d of the run is no decision; rlp_audit lists them", a.Record)
 		}
-		a.Agent, a.Capability = r.Head.Agent, ask.About(r.Decision)
+		a.Agent, a.Capability, a.at = r.Head.Agent, ask.About(r.Decision), r.Seq
 		return nil
 	}
 	if found {
