@@ -78,9 +78,6 @@ type Answer struct {
 // OK reports whether the request was allowed.
 func (a Answer) OK() bool { return a.Permit.ok }
 
-// A Count is how many calls of each audit name were allowed and denied.
-type Count struct{ Allowed, Denied int64 }
-
 // A Gate decides for one run. Its methods, but for Set and Close, are called by
 // the goroutine that runs the guest. Once it is closed every request is refused
 // as [caps.AuditUnavailable], and nothing is recorded or counted: what it counted
@@ -89,32 +86,13 @@ type Gate struct {
 	// What Again touches comes first.
 	latch latch
 	now   atomic.Pointer[holding]
-	err   error
-	calls int64
-	most  int64 // calls
-	sink  audit.Sink
+	tally
+	recorder
 
 	slots slots
-	opt   Options
-	names names
-	disk  barriers
-
-	rec    audit.Decision // the record being made; here, so that making one allocates nothing
-	memo   memo
-	swaps  int64
-	counts [caps.Tool + 1]Count
-}
-
-// holding is what the gate holds at one moment: the set, and the interned
-// names of its layers, swapped together.
-type holding struct {
-	set    caps.Set
-	layers []audit.Name
-	digest string // of set, once somebody asked
-	tools  bool   // some layer speaks of tools
-	closed bool   // and hides the call by which files are opened
-	leases []held
-	floor  int16 // the first layer of the taint, which are the last ones; 0 without one
+	clock func() int64
+	memo  memo
+	swaps int64
 }
 
 // memo is one request and its answer under one holding. It owns its name.
@@ -126,63 +104,18 @@ type memo struct {
 	decision caps.Decision
 }
 
-// maxMode is the highest mode that may have an audit name of its own.
-const maxMode = caps.Delete
-
-// names are the words that a decision can be made of, interned at the start so
-// that no call pays for it.
-type names struct {
-	caps    [caps.Tool + 1][maxMode + 1]audit.Name // the name of the last mode stands for all after it
-	reasons []audit.Name
-}
-
 // New makes the gate of a run that holds set and records on sink.
 func New(set caps.Set, sink audit.Sink, opt Options) (*Gate, error) {
-	g := &Gate{latch: newLatch(), sink: sink, opt: opt, disk: barriersOf(opt.Durability)}
+	g := &Gate{latch: newLatch(), recorder: newRecorder(sink, &opt), clock: opt.Now}
+	g.counts = new([caps.Tool + 1]Count)
 	g.Bound(opt.MaxCalls)
 	if err := g.internWords(); err != nil {
 		return nil, fmt.Errorf("opening the gate: %w", err)
 	}
-	if err := g.open(set); err != nil {
+	if err := g.open(set, opt.Floor); err != nil {
 		return nil, fmt.Errorf("opening the gate: %w", err)
 	}
 	return g, nil
-}
-
-func (g *Gate) internWords() error {
-	g.names.reasons = make([]audit.Name, caps.NumCodes)
-	for c := range g.names.reasons {
-		n, err := g.sink.Intern(caps.Code(c).String())
-		if err != nil {
-			return err
-		}
-		g.names.reasons[c] = n
-	}
-	for f := range caps.Tool + 1 {
-		for m := range g.names.caps[f] {
-			n, err := g.sink.Intern(caps.AuditName(f, caps.Mode(m)))
-			if err != nil {
-				return err
-			}
-			g.names.caps[f][m] = n
-		}
-	}
-	return nil
-}
-
-func (g *Gate) hold(set caps.Set) (*holding, error) {
-	h := &holding{set: set, layers: make([]audit.Name, set.NumLayers()), leases: leasesOf(set)}
-	left, hidden := set.Tools()
-	h.tools = len(left)+len(hidden) > 0
-	h.closed = h.tools && !set.Check(caps.Request{Family: caps.Tool, Name: openScope}).Allow
-	for i := range h.layers {
-		n, err := g.sink.Intern(set.LayerName(int16(i)))
-		if err != nil {
-			return nil, err
-		}
-		h.layers[i] = n
-	}
-	return h, nil
 }
 
 // Op interns name as an operation of this run. A host call is the tool of that
@@ -302,21 +235,10 @@ func (g *Gate) Again(a *Answer) bool {
 	return again
 }
 
-// count counts a call, and returns where.
-func (g *Gate) count(f caps.Family, allowed bool) *int64 {
-	at := &g.counts[f].Denied
-	if allowed {
-		at = &g.counts[f].Allowed
-	}
-	g.calls++
-	*at++
-	return at
-}
-
 func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (a Answer) {
 	h := g.now.Load()
 	if d.Allow && (h.tools || h.leases != nil) {
-		d = g.judge(h, op, r, d)
+		d = g.slots.judge(h, op, r, d)
 	}
 	once := args != nil || h.leases != nil || g.disk[r.Family].Has(r.Mode) // a repetition is not the same
 	if g.calls >= g.most {
@@ -327,67 +249,12 @@ func (g *Gate) admit(op *Op, r *caps.Request, d caps.Decision, target string, ar
 	}
 	a.count = g.count(r.Family, d.Allow)
 	if !d.Allow {
-		a.Denial = g.denial(h, r, &d)
+		a.Denial = h.denial(r, &d)
 		return a
 	}
 	if h.leases != nil {
-		g.use(h, r, d.Scope)
+		g.slots.use(h, r, d.Scope)
 	}
 	a.Permit = Permit{ok: true, scope: d.Scope}
 	return a
-}
-
-// recorded is d once its record is as safe as it has to be. Without a record the
-// request is denied, and the gate stays shut.
-func (g *Gate) recorded(op *Op, r *caps.Request, d caps.Decision, target string, args *[32]byte) (caps.Decision,
-	audit.Mark,
-) {
-	var mark audit.Mark
-	if g.err == nil {
-		var err error
-		if mark, err = g.record(op, r, &d, target, args); err != nil {
-			g.err = fmt.Errorf("recording %s: %w", op.text, err)
-		}
-	}
-	if g.err != nil {
-		return caps.Decision{Code: caps.AuditUnavailable}, 0
-	}
-	if g.disk[r.Family].Has(r.Mode) {
-		d = g.barrier(op, d)
-	}
-	return d, mark
-}
-
-// record sets every field of the one record that there is, so that making it
-// neither allocates nor clears what is written again at once.
-func (g *Gate) record(op *Op, r *caps.Request, d *caps.Decision, target string, args *[32]byte) (audit.Mark, error) {
-	rec := &g.rec
-	rec.Cap, rec.Op, rec.Reason = g.names.caps[r.Family][min(r.Mode, maxMode)], op.name, g.names.reasons[d.Code]
-	rec.Layer, rec.Target, rec.Args, rec.Tool, rec.Label = 0, target, args, op.tool, 0
-	rec.Deny, rec.Severity, rec.Keep = false, audit.Info, g.opt.KeepAllowed
-	if op.as != 0 {
-		rec.Cap = op.as
-	}
-	if !d.Allow {
-		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
-		if h := g.now.Load(); d.Layer > 0 && int(d.Layer) < len(h.layers) {
-			rec.Layer = h.layers[d.Layer]
-			if h.floor > 0 && d.Layer >= h.floor {
-				rec.Label = g.slots.label
-			}
-		}
-	}
-	return g.sink.Decide(rec)
-}
-
-// denial is d as it is told.
-func (g *Gate) denial(h *holding, r *caps.Request, d *caps.Decision) Denial {
-	den := Denial{Request: *r, Code: d.Code}
-	if d.Layer > 0 {
-		den.Layer = h.set.LayerName(d.Layer)
-		if h.floor > 0 && d.Layer >= h.floor {
-			den.Label = g.slots.cause
-		}
-	}
-	return den
 }

@@ -15,7 +15,8 @@ type slots struct {
 	root   caps.Set      // what the launch left, with room for every scope that was ever named
 	held   []*caps.Layer // for good
 	reload []*caps.Layer // what the last reload found
-	floor  []*caps.Layer // what the taint narrows by beside Options.Floor, as the last reload found it
+	first  *caps.Layer   // what the taint narrows by: Options.Floor
+	floor  []*caps.Layer // and beside it, as the last reload found it
 	over   []*caps.Layer // leases that expired, for good
 	cause  string        // of the taint; "" without one
 	label  audit.Name    // cause, interned
@@ -25,9 +26,9 @@ type slots struct {
 }
 
 // open holds set as the launch left it.
-func (g *Gate) open(set caps.Set) error {
-	g.slots = slots{root: set, expiry: caps.Forever, used: map[caps.Grant]int64{}}
-	h, ready, err := g.compose(&g.slots)
+func (g *Gate) open(set caps.Set, floor *caps.Layer) error {
+	g.slots = slots{root: set, first: floor, expiry: caps.Forever, used: map[caps.Grant]int64{}}
+	h, ready, err := g.slots.compose(g.sink)
 	if err != nil {
 		return err
 	}
@@ -36,8 +37,8 @@ func (g *Gate) open(set caps.Set) error {
 }
 
 // compose is what s makes the run hold, and what the taint would make of it.
-func (g *Gate) compose(s *slots) (now, ready *holding, err error) {
-	layers, floors := slices.Concat(s.held, s.reload, s.over), g.floors(s)
+func (s *slots) compose(sink audit.Sink) (now, ready *holding, err error) {
+	layers, floors := slices.Concat(s.held, s.reload, s.over), s.floors()
 	if s.root, err = s.root.Intern(slices.Concat(layers, floors)...); err != nil {
 		return nil, nil, err
 	}
@@ -45,16 +46,16 @@ func (g *Gate) compose(s *slots) (now, ready *holding, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if now, err = g.hold(set); err != nil || len(floors) == 0 {
+	if now, err = holdingOf(set, sink); err != nil || len(floors) == 0 {
 		return now, now, err
 	}
 	if set, err = narrowed(set, floors); err != nil {
 		return nil, nil, err
 	}
-	if ready, err = g.hold(set); err != nil {
+	if ready, err = holdingOf(set, sink); err != nil {
 		return nil, nil, err
 	}
-	ready.floor = int16(set.NumLayers() - len(floors))
+	ready.floor, ready.cause, ready.label = int16(set.NumLayers()-len(floors)), s.cause, s.label
 	now.digest, ready.digest = hexDigest(now.set), hexDigest(ready.set) // a taint is to cost nothing
 	if s.cause != "" {
 		now = ready
@@ -63,11 +64,11 @@ func (g *Gate) compose(s *slots) (now, ready *holding, err error) {
 }
 
 // floors are what the taint narrows by: nothing, for a run that nothing marks.
-func (g *Gate) floors(s *slots) []*caps.Layer {
-	if g.opt.Floor == nil {
+func (s *slots) floors() []*caps.Layer {
+	if s.first == nil {
 		return nil
 	}
-	return append([]*caps.Layer{g.opt.Floor}, s.floor...)
+	return append([]*caps.Layer{s.first}, s.floor...)
 }
 
 func narrowed(set caps.Set, layers []*caps.Layer) (caps.Set, error) {
@@ -91,14 +92,14 @@ func (g *Gate) take(now, ready *holding) {
 // effect: when the record fails nothing changes but the gate shuts. It reports
 // whether anything is another now.
 func (g *Gate) swap(s slots, e audit.Event) (changed bool, err error) {
-	now, ready, err := g.compose(&s)
+	now, ready, err := s.compose(g.sink)
 	if err != nil {
 		return false, fmt.Errorf("narrowing by %s: %w", e.Source, err)
 	}
 	if before := g.now.Load(); before.sum() != now.sum() {
 		changed = true
 		layers := slices.Concat(s.held, s.reload, s.over)
-		if floors := g.floors(&s); s.cause != "" && len(floors) > 0 {
+		if floors := s.floors(); s.cause != "" && len(floors) > 0 {
 			layers = append(layers, floors[1:]...) // the first stands in the record of the run's start
 		}
 		e.Layers = Recorded(s.root, layers)
@@ -106,7 +107,6 @@ func (g *Gate) swap(s slots, e audit.Event) (changed bool, err error) {
 			return false, err
 		}
 	}
-	s.label = g.slots.label
 	g.slots = s
 	g.take(now, ready)
 	return changed, nil
@@ -174,6 +174,7 @@ func (g *Gate) Taint(cause string) error {
 		return err
 	}
 	g.slots.cause, g.slots.label = cause, label
+	next.cause, next.label = cause, label
 	g.take(next, next)
 	return nil
 }
@@ -208,4 +209,45 @@ func (h *holding) sum() string {
 func hexDigest(s caps.Set) string {
 	d := s.Digest()
 	return fmt.Sprintf("%x", d[:])
+}
+
+// holding is what the gate holds at one moment: the set, and the interned
+// names of its layers, swapped together.
+type holding struct {
+	set    caps.Set
+	layers []audit.Name
+	digest string // of set, once somebody asked
+	tools  bool   // some layer speaks of tools
+	closed bool   // and hides the call by which files are opened
+	leases []held
+	floor  int16      // the first layer of the taint, which are the last ones; 0 without one
+	cause  string     // of the taint, where there is one
+	label  audit.Name // cause, interned
+}
+
+func holdingOf(set caps.Set, sink audit.Sink) (*holding, error) {
+	h := &holding{set: set, layers: make([]audit.Name, set.NumLayers()), leases: leasesOf(set)}
+	left, hidden := set.Tools()
+	h.tools = len(left)+len(hidden) > 0
+	h.closed = h.tools && !set.Check(caps.Request{Family: caps.Tool, Name: openScope}).Allow
+	for i := range h.layers {
+		n, err := sink.Intern(set.LayerName(int16(i)))
+		if err != nil {
+			return nil, err
+		}
+		h.layers[i] = n
+	}
+	return h, nil
+}
+
+// denial is d as it is told.
+func (h *holding) denial(r *caps.Request, d *caps.Decision) Denial {
+	den := Denial{Request: *r, Code: d.Code}
+	if d.Layer > 0 {
+		den.Layer = h.set.LayerName(d.Layer)
+		if h.floor > 0 && d.Layer >= h.floor {
+			den.Label = h.cause
+		}
+	}
+	return den
 }

@@ -25,7 +25,7 @@ func leasesOf(set caps.Set) []held {
 
 // judge is the decision on an allowed request with what is no scope of its
 // family: the tool that asks, and how often it may.
-func (g *Gate) judge(h *holding, op *Op, r *caps.Request, d caps.Decision) caps.Decision {
+func (s *slots) judge(h *holding, op *Op, r *caps.Request, d caps.Decision) caps.Decision {
 	if !d.Allow {
 		return d
 	}
@@ -36,7 +36,7 @@ func (g *Gate) judge(h *holding, op *Op, r *caps.Request, d caps.Decision) caps.
 	}
 	for i := range h.leases {
 		l := &h.leases[i]
-		if l.MaxUses != caps.Unbounded && g.slots.used[l.Grant] >= l.MaxUses && l.holds(h.set, r, d.Scope) {
+		if l.MaxUses != caps.Unbounded && s.used[l.Grant] >= l.MaxUses && l.holds(h.set, r, d.Scope) {
 			return caps.Decision{Code: caps.LeaseExpired, Layer: l.Layer, Scope: d.Scope}
 		}
 	}
@@ -50,10 +50,10 @@ func (l *held) holds(set caps.Set, r *caps.Request, id int32) bool {
 }
 
 // use counts an allowed request against the leases that it is within.
-func (g *Gate) use(h *holding, r *caps.Request, id int32) {
+func (s *slots) use(h *holding, r *caps.Request, id int32) {
 	for i := range h.leases {
 		if l := &h.leases[i]; l.MaxUses != caps.Unbounded && l.holds(h.set, r, id) {
-			g.slots.used[l.Grant]++
+			s.used[l.Grant]++
 		}
 	}
 }
@@ -120,8 +120,8 @@ func (g *Gate) expire() {
 
 func (g *Gate) expireNow() {
 	now := int64(math.MaxInt64 - 1)
-	if g.opt.Now != nil {
-		now = g.opt.Now()
+	if g.clock != nil {
+		now = g.clock()
 	}
 	if now < g.slots.expiry || g.err != nil {
 		return

@@ -8,15 +8,8 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 )
 
-// Err is the error of the record that could not be written, nil while all is
-// well. Once it is set every request is denied; the run must end.
-func (g *Gate) Err() error { return g.err }
-
 // Set is what the run holds now.
 func (g *Gate) Set() caps.Set { return g.now.Load().set }
-
-// Counts returns how many requests of family f were allowed and denied so far.
-func (g *Gate) Counts(f caps.Family) Count { return g.counts[f] }
 
 // Spend counts a call that nothing has to be decided about. It is false when
 // limits.hostcalls_max leaves no more.
@@ -42,10 +35,10 @@ func (g *Gate) Give(op *Op, r caps.Request, target string) bool {
 	defer g.latch.leave()
 	d, h := g.check(&r), g.now.Load()
 	if d.Allow && (h.tools || h.leases != nil) {
-		d = g.judge(h, op, &r, d)
+		d = g.slots.judge(h, op, &r, d)
 	}
 	if d, _ = g.recorded(op, &r, d, target, nil); d.Allow && h.leases != nil {
-		g.use(h, &r, d.Scope)
+		g.slots.use(h, &r, d.Scope)
 	}
 	return d.Allow
 }
@@ -77,9 +70,6 @@ func (g *Gate) Charge(n int64) {
 	}
 }
 
-// Spent reports whether limits.hostcalls_max is used up.
-func (g *Gate) Spent() bool { return g.calls > g.most }
-
 // Bound makes limits.hostcalls_max of this run most; negative means no limit.
 func (g *Gate) Bound(most int64) {
 	if g.latch.enter() {
@@ -93,22 +83,6 @@ func (g *Gate) Bound(most int64) {
 // Generation is 1 for what the launch left, and one more for each caps.swap.
 func (g *Gate) Generation() int64 { return 1 + g.swaps }
 
-// Calls is how many calls were counted.
-func (g *Gate) Calls() int64 { return g.calls }
-
-// A Note is a record that the runtime makes of its own: caps.empty, caps.extra,
-// the environment that a guest was given.
-type Note struct {
-	Cap, Op, Target, Layer string
-	Code                   caps.Code
-	Allow                  bool
-	// Always keeps the record in the knowledge base whatever the options say:
-	// caps.empty and caps.extra are not silenced by audit_on_deny.
-	Always bool
-	// AtStart says that a language's own start asked: no severity, and counted nowhere.
-	AtStart bool
-}
-
 // Note records n; no decision is made.
 func (g *Gate) Note(n Note) error {
 	if !g.latch.enter() {
@@ -118,43 +92,6 @@ func (g *Gate) Note(n Note) error {
 	if err := g.note(n); err != nil {
 		g.err = err
 		return err
-	}
-	return nil
-}
-
-// note records n and changes nothing of the gate.
-func (g *Gate) note(n Note) error {
-	rec := audit.Decision{Target: n.Target, Reason: g.names.reasons[n.Code], Keep: g.opt.KeepAllowed}
-	if !n.Allow {
-		rec.Deny, rec.Severity, rec.Keep = true, audit.Warn, g.opt.KeepDenied
-	}
-	if n.AtStart {
-		rec.Severity = audit.Info
-	}
-	rec.Keep = rec.Keep || n.Always
-	err := g.internNote(&rec, n)
-	if err == nil {
-		_, err = g.sink.Decide(&rec)
-	}
-	if err != nil {
-		return fmt.Errorf("recording %s: %w", n.Cap, err)
-	}
-	return nil
-}
-
-func (g *Gate) internNote(rec *audit.Decision, n Note) error {
-	for _, w := range []struct {
-		text string
-		name *audit.Name
-	}{{n.Cap, &rec.Cap}, {n.Op, &rec.Op}, {n.Layer, &rec.Layer}} {
-		if w.text == "" {
-			continue
-		}
-		name, err := g.sink.Intern(w.text)
-		if err != nil {
-			return err
-		}
-		*w.name = name
 	}
 	return nil
 }
@@ -201,7 +138,7 @@ func (g *Gate) Would(op *Op, r caps.Request) bool {
 	defer g.latch.leave()
 	g.expire()
 	h := g.now.Load()
-	return g.judge(h, op, &r, h.set.Check(r)).Allow
+	return g.slots.judge(h, op, &r, h.set.Check(r)).Allow
 }
 
 // Refuse records that r is not granted for a reason of the caller's (a budget,
@@ -216,7 +153,7 @@ func (g *Gate) Refuse(op *Op, r caps.Request, target string, code caps.Code) Den
 	defer g.latch.leave()
 	g.expire()
 	h := g.now.Load()
-	d := g.judge(h, op, &r, h.set.Check(r))
+	d := g.slots.judge(h, op, &r, h.set.Check(r))
 	switch {
 	case d.Allow, code == caps.InvalidRequest, code == caps.SecretUnknown, code == caps.RouteNotPermitted:
 		d = caps.Decision{Code: code}

@@ -42,7 +42,6 @@ var shrinking = map[string]int{
 
 	"methods of cmd/rlp.app":                    182,
 	"methods of hostcalls.Host":                 113,
-	"methods of hostcalls/gate.Gate":            57,
 	"methods of internal/serve/api.server":      47,
 	"methods of internal/engine/meter.function": 64,
 }
