@@ -51,6 +51,9 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 		pl.Live, pl.Terminal, pl.Apart = true, r.terminal, r.theirs[2] != nil
 	}
 	n.judging(pl, &s)
+	if c.Network != nil {
+		n.sockets(pl, &s, v)
+	}
 	n.bound(pl)
 	return pl, nil
 }
@@ -97,6 +100,14 @@ func closedMemory() string {
 func (n *native) judging(p *sandbox.Plan, s *sandbox.ViewSpec) {
 	if p.Links = n.unjudged == ""; p.Links {
 		p.Held = s.Held(n.cfg.Untrusted)
+	}
+}
+
+// sockets says where programs make sockets of Unix: nowhere, where a broker would have
+// to connect them and none can.
+func (n *native) sockets(p *sandbox.Plan, s *sandbox.ViewSpec, v sandbox.View) {
+	if p.Sockets, p.Dials = s.Sockets(v); p.Dials && !p.Links {
+		p.Sockets, p.Dials = nil, false
 	}
 }
 

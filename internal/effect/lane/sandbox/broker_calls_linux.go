@@ -26,9 +26,16 @@ type brokeredCall struct {
 const sysUtimensat = unix.SYS_UTIMENSAT
 
 func (a asking) calls() []brokeredCall {
-	list := append(movingCalls(), movingCallsOfArchitecture()...)
-	for i := range list {
-		list[i].moves = true
+	var list []brokeredCall
+	if a.dials {
+		list = append(list, brokeredCall{call: unix.SYS_CONNECT, do: connects})
+	}
+	if !a.guards {
+		return list
+	}
+	for _, c := range append(movingCalls(), movingCallsOfArchitecture()...) {
+		c.moves = true
+		list = append(list, c)
 	}
 	if a.covers {
 		list = append(append(list, changingCalls()...), changingCallsOfArchitecture()...)

@@ -31,8 +31,13 @@ type broker struct {
 	listener int
 	begin    chan int // the listener
 	calls    map[uint32]brokeredCall
-	moving   bool // the call makes or moves links, or moves or removes folders
-	buf      [unix.PathMax]byte
+	private  []string
+	asker    struct { // whoever connected last
+		pid uint32
+		fd  int
+	}
+	moving bool // the call makes or moves links, or moves or removes folders
+	buf    [unix.PathMax]byte
 }
 
 // broker is started before anything is given up that it needs; nil where
@@ -41,12 +46,13 @@ func (p *Plan) broker() (*broker, error) {
 	if err := p.openJudged(); err != nil {
 		return nil, err
 	}
-	if len(p.guards) == 0 && !(p.Proof && p.Links) {
+	guards := len(p.guards) > 0 || p.Proof && p.Links
+	if !guards && !p.Dials {
 		return nil, nil
 	}
 	b := &broker{
-		judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0}, begin: make(chan int),
-		calls: map[uint32]brokeredCall{},
+		judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0, guards: guards, dials: p.Dials},
+		begin: make(chan int), calls: map[uint32]brokeredCall{}, private: p.Sockets,
 	}
 	b.asks.covers = slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.covered })
 	for _, c := range b.asks.calls() {
@@ -117,6 +123,8 @@ type notice struct {
 type asking struct {
 	covers bool // all changes, for some folder is covered
 	hides  bool // all that opens, for something is hidden
+	guards bool // what makes links, for there are folders to guard
+	dials  bool // what connects sockets, for there are sockets of Unix
 }
 
 func (a asking) missing() error {
@@ -132,6 +140,7 @@ type answer struct {
 	fd    int  // what the program gets, when it is not negative
 	flags int  // O_CLOEXEC
 	goOn  bool // in the kernel
+	later bool // somebody else sends it
 }
 
 func failed(errno unix.Errno) answer { return answer{errno: errno, fd: -1} }
@@ -167,7 +176,9 @@ func (b *broker) serve() {
 		var n notice
 		switch errno := b.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
 		case 0:
-			b.send(&n, b.answer(&n))
+			if a := b.answer(&n); !a.later {
+				b.send(&n, a)
+			}
 		case unix.EINTR, unix.ENOENT: // whoever asked has ended
 		default:
 			return

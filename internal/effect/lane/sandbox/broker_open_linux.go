@@ -1,7 +1,13 @@
 package sandbox
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -171,4 +177,160 @@ func brokeredFilter(a asking) []unix.SockFilter {
 		filter = append(filter, on(c.call, then...)...)
 	}
 	return append(filter, allow())
+}
+
+// connects is the call by which a socket of Unix would reach a service of the machine
+// that listens in a folder which the program sees. The broker connects the program's
+// own socket itself, to the address that it has read and judged: what the program
+// does to its memory or its descriptors meanwhile changes nothing. The kernel does not
+// say before which sockets are of Unix, so that others come here, too.
+func connects(b *broker, n *notice) answer {
+	to, err := b.address(n)
+	if err != nil {
+		return answered(err)
+	}
+	socket, err := b.takeFile(n, int(int32(n.args[0])))
+	if err != nil {
+		return answered(err)
+	}
+	domain, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil || !b.valid(n) {
+		_ = unix.Close(socket)
+		return answered(errors.Join(err, unix.ENOTSOCK))
+	}
+	place := -1
+	if domain == unix.AF_UNIX {
+		if to, place, err = b.within(n, to); err != nil {
+			_ = unix.Close(socket)
+			return answered(err)
+		}
+	}
+	errno, waits := connectAtOnce(socket, to)
+	if !waits {
+		closeIf(place)
+		_ = unix.Close(socket)
+		return failed(errno)
+	}
+	ask := *n
+	go func() { // it waits for somebody whom the broker may have to answer
+		defer closeIf(place)
+		defer unix.Close(socket)
+		b.send(&ask, failed(connect(socket, to)))
+	}()
+	return answer{fd: -1, later: true}
+}
+
+// connectAtOnce connects as far as that goes without waiting, and says whether the
+// program waits for the rest. Most connections are made at once: they end in the
+// sandbox's own network.
+func connectAtOnce(socket int, to []byte) (errno unix.Errno, waits bool) {
+	flags, err := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_NONBLOCK != 0 {
+		return connect(socket, to), false
+	}
+	_, _ = unix.FcntlInt(uintptr(socket), unix.F_SETFL, flags|unix.O_NONBLOCK)
+	if errno = connect(socket, to); errno == unix.EINPROGRESS {
+		errno = connect(socket, to) // who answers on this machine has answered by now
+	}
+	_, _ = unix.FcntlInt(uintptr(socket), unix.F_SETFL, flags)
+	return errno, errno == unix.EALREADY || errno == unix.EAGAIN
+}
+
+func connect(socket int, to []byte) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(socket), uintptr(unsafe.Pointer(&to[0])), uintptr(len(to)))
+	return errno
+}
+
+// mostAddress is what the kernel takes for the address of a socket.
+const mostAddress = 128
+
+// address is what the program wants to connect to.
+func (b *broker) address(n *notice) ([]byte, error) {
+	size := n.args[2]
+	if size > mostAddress || size < 2 {
+		return nil, unix.EINVAL
+	}
+	to := make([]byte, size)
+	got, err := peek(n, n.args[1], to)
+	if err == nil && got < len(to) {
+		err = unix.EFAULT
+	}
+	return to, err
+}
+
+// within is an address of Unix that a program may reach, as the broker names it: one
+// without a path, whose network is the program's own, or a socket in a private folder,
+// which is open then.
+func (b *broker) within(n *notice, to []byte) (address []byte, place int, err error) {
+	if family := binary.NativeEndian.Uint16(to); family != unix.AF_UNIX || len(to) == 2 || to[2] == 0 {
+		return to, -1, nil
+	}
+	text, _, _ := bytes.Cut(to[2:], []byte{0})
+	from, err := base(n, cwd)
+	if err != nil {
+		return nil, -1, err
+	}
+	if !b.valid(n) {
+		return nil, -1, errors.Join(unix.EACCES, unix.Close(from))
+	}
+	p, err := b.walk(from, string(text), true)
+	if errors.Is(err, errElsewhere) || err == nil && (p.unnamed || !IsIn(p.path, b.private)) {
+		err = unix.EACCES
+	}
+	if err != nil {
+		return nil, -1, err
+	}
+	place, err = openBelow(unix.AT_FDCWD, p.path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: keepLinks,
+	})
+	if err != nil {
+		return nil, -1, err
+	}
+	is, err := pathOf(place)
+	if err == nil && !IsIn(is, b.private) {
+		err = unix.EACCES
+	}
+	if err != nil {
+		return nil, -1, errors.Join(err, unix.Close(place))
+	}
+	return append(append(to[:2:2], "/proc/self/fd/"+strconv.Itoa(place)...), 0), place, nil
+}
+
+// takeFile is a file of the program's, for the broker. Whoever asked last mostly asks
+// again: his process stays open, and is found dead when another has its number.
+func (b *broker) takeFile(n *notice, fd int) (int, error) {
+	if b.asker.pid == n.pid {
+		if got, err := unix.PidfdGetfd(b.asker.fd, fd, 0); !errors.Is(err, unix.ESRCH) {
+			return got, err
+		}
+	}
+	of, err := processOf(int(n.pid))
+	if err != nil {
+		return -1, unix.EACCES
+	}
+	if b.asker.pid != 0 {
+		_ = unix.Close(b.asker.fd)
+	}
+	b.asker.pid, b.asker.fd = n.pid, of
+	return unix.PidfdGetfd(of, fd, 0)
+}
+
+// processOf opens the process that a thread belongs to.
+func processOf(thread int) (int, error) {
+	const ofThread = unix.O_EXCL // PIDFD_THREAD, Linux 6.9
+	fd, err := unix.PidfdOpen(thread, ofThread)
+	if !errors.Is(err, unix.EINVAL) {
+		return fd, err
+	}
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(thread) + "/status")
+	if err != nil {
+		return -1, err
+	}
+	_, rest, _ := strings.Cut(string(text), "\nTgid:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	pid, err := strconv.Atoi(line)
+	if err != nil {
+		return -1, err
+	}
+	return unix.PidfdOpen(pid, 0)
 }

@@ -252,7 +252,7 @@ func (p *Plan) give() error {
 	if err := DropCapabilities(); err != nil {
 		return fmt.Errorf("taking capabilities from programs: %w", err)
 	}
-	if err := filterStrictly(p.Network); err != nil {
+	if err := p.filterStrictly(); err != nil {
 		return fmt.Errorf("taking system calls from programs: %w", err)
 	}
 	return nil

@@ -101,6 +101,9 @@ func (p *Plan) fileRules(files uint64, hidden []string) map[string]uint64 {
 			rules[s.Path] |= files &^ fileBlocks
 		}
 	}
+	for _, dir := range p.Sockets {
+		rules[dir] |= unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
+	}
 	for _, g := range p.guards {
 		if !g.covered { // the broker does that
 			rules[g.path] &^= fileMoves

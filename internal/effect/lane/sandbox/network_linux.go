@@ -39,23 +39,44 @@ func networkFiles() map[string]string {
 }
 
 // networkRules let programs make sockets of TCP and UDP, which end at the network
-// that was made for them, and ask the kernel for addresses and routes. Sockets of
-// Unix stay pairs: a path could lead to a service of the machine. Other protocols
+// that was made for them, and ask the kernel for addresses and routes. Other protocols
 // have code of their own in the kernel, and some of other families leave the
-// namespace.
-func networkRules() []unix.SockFilter {
+// namespace. Those of Unix are as localRules say.
+func (p *Plan) networkRules() []unix.SockFilter {
 	refused := refuse(unix.EACCES)
-	rules := on(unix.SYS_SOCKET,
+	others := []unix.SockFilter{
 		load(argument(0)),
 		equal(unix.AF_INET, 3, 0), equal(unix.AF_INET6, 2, 0), equal(unix.AF_NETLINK, 15, 0), refused,
 		load(argument(1)), // of AF_INET and AF_INET6
-		unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: SocketTypes},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: SocketTypes},
 		equal(unix.SOCK_STREAM, 1, 0), equal(unix.SOCK_DGRAM, 4, 9),
 		load(argument(2)), equal(0, 6, 0), equal(unix.IPPROTO_TCP, 5, 0), refused,
 		load(argument(2)), equal(0, 2, 0), equal(unix.IPPROTO_UDP, 1, 0), refused,
 		allow(), refused,
 		load(argument(2)), equal(unix.NETLINK_ROUTE, 0, 1), allow(), refused,
-	)
+	}
 	without := on(unix.SYS_SOCKET, refused)
-	return slices.Concat(rules, socketRules()[len(without):])
+	return slices.Concat(on(unix.SYS_SOCKET, append(p.localRules(), others...)...), socketRules()[len(without):])
+}
+
+// localRules are about sockets of Unix, before those about others. Without private
+// folders none are made but pairs: a path could lead to a service of the machine.
+// Where a broker connects them they are those of connections alone, for datagrams
+// reach somebody without that call.
+func (p *Plan) localRules() []unix.SockFilter {
+	family, is := load(argument(0)), equal(unix.AF_UNIX, 0, 1)
+	switch {
+	case len(p.Sockets) == 0:
+		return nil
+	case !p.Dials:
+		return []unix.SockFilter{family, is, allow()}
+	}
+	types := []unix.SockFilter{
+		load(argument(1)),
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: SocketTypes},
+		equal(unix.SOCK_STREAM, 1, 0), equal(unix.SOCK_SEQPACKET, 0, 1),
+		allow(), refuse(unix.EACCES),
+	}
+	is.Jf = uint8(len(types))
+	return append([]unix.SockFilter{family, is}, types...)
 }

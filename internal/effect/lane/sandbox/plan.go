@@ -42,6 +42,10 @@ type Plan struct {
 	Terminal  bool  // but the first two are a terminal of its own, handed over by [SocketFile]
 	Apart     bool  // and the third is not
 	Ports     []uint16
+	// Sockets are the folders in which programs make sockets of Unix, and connect to
+	// them; none: they make no such sockets.
+	Sockets []string
+	Dials   bool // a broker connects sockets: some might lead to others
 
 	tty    int          // the program's side of its terminal
 	guards []guardedDir // made from the mounts where programs will be
@@ -61,7 +65,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 7
+const planVersion = 8
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -104,6 +108,8 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Untrusted, (*codec).text)
 	list(c, &p.Protected, (*codec).text)
 	list(c, &p.Ports, (*codec).port)
+	list(c, &p.Sockets, (*codec).text)
+	c.flag(&p.Dials)
 }
 
 func (c *codec) port(p *uint16) {

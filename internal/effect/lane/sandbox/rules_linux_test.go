@@ -135,8 +135,8 @@ func TestTheStricterFilter(t *testing.T) {
 	if runtime.GOARCH == "arm64" {
 		arch = unix.AUDIT_ARCH_AARCH64
 	}
-	filter := strictFilter(runtime.GOARCH, false)
-	if len(filter) == 0 || len(filter) > 4096 || strictFilter("riscv64", false) != nil {
+	filter := new(Plan).strictFilter(runtime.GOARCH)
+	if len(filter) == 0 || len(filter) > 4096 || new(Plan).strictFilter("riscv64") != nil {
 		t.Fatalf("%d instructions", len(filter))
 	}
 	for _, c := range []struct {
@@ -200,7 +200,7 @@ func TestTheFilterOfANetwork(t *testing.T) {
 	if id == 0 {
 		return
 	}
-	filter, without := strictFilter(runtime.GOARCH, true), strictFilter(runtime.GOARCH, false)
+	filter, without := (&Plan{Network: true}).strictFilter(runtime.GOARCH), new(Plan).strictFilter(runtime.GOARCH)
 	const inet, inet6, stream, dgram, raw = unix.AF_INET, unix.AF_INET6, unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW
 	const cloexec = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 	acces := refuse(unix.EACCES).K

@@ -11,9 +11,9 @@ import (
 
 // filterStrictly is [filterCalls] for programs in a root of their own: what only
 // widens what of the kernel they can attack is refused as well. Without a filter
-// they are not started. With network they may use the one that was made for them.
-func filterStrictly(network bool) error {
-	filter := strictFilter(runtime.GOARCH, network)
+// they are not started. With a network they may use the one that was made for them.
+func (p *Plan) filterStrictly() error {
+	filter := p.strictFilter(runtime.GOARCH)
 	if filter == nil {
 		return errors.New("no filter was written for " + runtime.GOARCH)
 	}
@@ -26,10 +26,10 @@ func filterStrictly(network bool) error {
 	return nil
 }
 
-func strictFilter(arch string, network bool) []unix.SockFilter {
+func (p *Plan) strictFilter(arch string) []unix.SockFilter {
 	sockets := socketRules
-	if network {
-		sockets = networkRules
+	if p.Network {
+		sockets = p.networkRules
 	}
 	loose := callFilter(arch, sockets())
 	if loose == nil {
