@@ -110,7 +110,9 @@ func condition(cond string) (bool, error) {
 	if !known {
 		return false, fmt.Errorf("unknown condition")
 	}
-	l, err := lane.Open(context.Background(), name, lane.Config{Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}})
+	l, err := lane.Open(context.Background(), name, lane.Config{
+		Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}, Container: lane.ContainerConfig{},
+	})
 	if err != nil {
 		return false, adoptNobody() // the error is the answer
 	}

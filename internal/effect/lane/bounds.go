@@ -1,6 +1,7 @@
 package lane
 
-func (b Bounds) orDefault() Bounds {
+// OrDefault are the bounds with those that hold where the operator asked for none.
+func (b Bounds) OrDefault() Bounds {
 	if b.Memory == 0 {
 		b.Memory = MaxData
 	}

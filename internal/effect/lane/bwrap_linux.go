@@ -28,7 +28,7 @@ func newBwrap(cfg Config) (Lane, error) {
 	l := &bwrap{native: n}
 	n.outer = l
 	for _, p := range []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"} {
-		if isTool(p) {
+		if IsTool(p) {
 			l.path = p
 			return l, nil
 		}

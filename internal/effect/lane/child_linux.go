@@ -35,7 +35,7 @@ func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	if err != nil {
 		return nil, errors.Join(err, ch.close())
 	}
-	defer c.pipes.close()
+	defer c.Pipes.Close()
 	defer ch.relay.release()
 	var o *order
 	if n.outer != nil {
@@ -71,8 +71,8 @@ func (ch *child) files(theirs *ends, c *Command) (files []uintptr, err error) {
 		files[0] = uintptr(theirs[0])
 	}
 	switch {
-	case c.pipes != nil:
-		files[0], files[1] = c.pipes.stdin.Fd(), c.pipes.stdout.Fd()
+	case c.Pipes != nil:
+		files[0], files[1] = c.Pipes.Stdin.Fd(), c.Pipes.Stdout.Fd()
 	case ch.relay != nil:
 		ch.streams = [3]uintptr{files[0], null, null}
 		for i, f := range ch.relay.theirs {
@@ -123,12 +123,12 @@ func (ch *child) pipes(theirs *ends, c *Command) error {
 	if c.Live != nil && c.Live.Stdin != nil {
 		ch.pending = nil
 	}
-	if c.pipes == nil && len(ch.pending) > 0 {
+	if c.Pipes == nil && len(ch.pending) > 0 {
 		if err := pipe(&ch.in, &theirs[0], 1); err != nil {
 			return err
 		}
 	}
-	if c.pipes != nil || c.Live != nil {
+	if c.Pipes != nil || c.Live != nil {
 		return pipe(&ch.err.fd, &theirs[2], 0)
 	}
 	return errors.Join(pipe(&ch.out.fd, &theirs[1], 0), pipe(&ch.err.fd, &theirs[2], 0))
@@ -176,7 +176,7 @@ func (n *native) limitData(pid int) {
 	if n.boundsMemory() {
 		return
 	}
-	most := uint64(n.cfg.Bounds.orDefault().Memory)
+	most := uint64(n.cfg.Bounds.OrDefault().Memory)
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
 

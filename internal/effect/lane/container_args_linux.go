@@ -157,7 +157,7 @@ func (s *start) view(sc *sandbox.ViewSpec, exists func(string) bool) error {
 		err = fmt.Errorf("%s: %w: the folder above it can be written", v.Kept[0].Path, sandbox.ErrNotKept)
 	}
 	if err != nil {
-		return unkeepable("container", err.Error())
+		return Unkeepable("container", err.Error())
 	}
 	taken := map[string]bool{}
 	host := s.cfg.Image == "" && s.cfg.Rootfs == ""

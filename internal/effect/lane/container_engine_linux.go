@@ -54,21 +54,11 @@ func lookIn(path, name string) string {
 	}
 	for _, dir := range dirs {
 		at := filepath.Join(dir, name)
-		if isTool(at) {
+		if IsTool(at) {
 			return at
 		}
 	}
 	return ""
-}
-
-// isTool reports whether a file is a program which rlp may trust with what it
-// keeps from others: nobody but root and who runs rlp can have written it.
-func isTool(path string) bool {
-	var st unix.Stat_t
-	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || unix.Access(path, unix.X_OK) != nil {
-		return false
-	}
-	return (st.Uid == 0 || st.Uid == uint32(os.Geteuid())) && st.Mode&(unix.S_IWGRP|unix.S_IWOTH) == 0
 }
 
 // oldHierarchy reports whether control groups of the first version are in use.

@@ -33,8 +33,8 @@ func recorded(t *testing.T, engine string, own ContainerConfig, c *Command) (lin
 	if err := os.Chmod(own.Engine, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Container(Config{
-		Work: filepath.Join(dir, "agent", "run"), ID: "0193-abcdef", Container: own,
+	l, err := own.Lane(Config{
+		Work: filepath.Join(dir, "agent", "run"), ID: "0193-abcdef",
 		Bounds: Bounds{Memory: 1 << 28},
 	})
 	if err != nil {
@@ -188,7 +188,7 @@ func TestAnEngineThatDoesNotWork(t *testing.T) {
 func TestARootOfItsOwn(t *testing.T) {
 	root := smallRoot(t)
 	before, _ := filepath.Glob(root + "/*")
-	k := newContainer(t, func(c *Config) { c.Container.Rootfs = root })
+	k := newContainer(t, func(c *Config) { c.Container = ContainerConfig{Rootfs: root} })
 	if k == nil {
 		return
 	}

@@ -19,9 +19,9 @@ import (
 // shown, or kept from it.
 var ErrView = errors.New("no view of the agent's files can be made")
 
-// Container is the lane "container" of one run. It starts nothing.
-func Container(cfg Config) (Lane, error) {
-	k := &container{cfg: cfg, own: cfg.Container.orDefault()}
+// Lane implements [Maker].
+func (c ContainerConfig) Lane(cfg Config) (Lane, error) {
+	k := &container{cfg: cfg, own: c.orDefault()}
 	e, err := findEngine(&k.own)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (k *container) Check(ctx context.Context) error {
 	if err := k.engine.fits(&k.own); err != nil {
 		return err
 	}
-	if err := prepareProcess(); err != nil { // what the engine leaves comes to us, and is waited for
+	if err := PrepareProcess(); err != nil { // what the engine leaves comes to us, and is waited for
 		return err
 	}
 	k.engine.endLeft(ctx, k.own.State)
@@ -52,7 +52,10 @@ func (k *container) Check(ctx context.Context) error {
 // Controls implements [Lane]: what the flags of the command line ask for, the
 // trial had, or there would be no lane.
 func (k *container) Controls() Controls {
-	c := all(Enforced, "", "")
+	var c Controls
+	for i := range c {
+		c[i].Level = Enforced
+	}
 	c[Links] = Label{Why: "an engine of containers has no broker that judges links", Remedy: `lane = "ns" or "bwrap"`}
 	return c
 }
@@ -86,20 +89,20 @@ func (k *container) prepare() error {
 func containerName(id string) string { return "rlp-" + id }
 
 func (k *container) open() error {
-	if k.host != nil {
+	if k.work != nil {
 		return nil
 	}
-	if err := prepareProcess(); err != nil {
+	if err := PrepareProcess(); err != nil {
 		return err
 	}
 	if err := k.prepare(); err != nil {
 		return err
 	}
-	work, err := makeWork(k.cfg.Work)
+	work, err := MakeWorkFolder(k.cfg.Work)
 	if err != nil {
 		return err
 	}
-	k.host = &native{cfg: k.cfg, work: work, wake: -1}
+	k.work = work
 	if os.Geteuid() == 0 && !k.engine.rootless { // programs are somebody else, and this is their folder
 		uid, gid, _ := strings.Cut(k.own.User, ":")
 		u, err1 := strconv.Atoi(uid)
@@ -207,10 +210,10 @@ func (k *container) Close() error {
 		k.reap(killTime)
 		errs = append(errs, k.state.remove())
 	}
-	if k.host != nil {
-		errs = append(errs, k.host.work.Close(), k.host.tidy())
+	if k.work != nil {
+		errs = append(errs, k.work.Close())
 	}
-	k.watcher, k.state, k.host = nil, nil, nil
+	k.watcher, k.state, k.work = nil, nil, nil
 	return errors.Join(errs...)
 }
 

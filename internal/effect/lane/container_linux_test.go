@@ -25,8 +25,10 @@ func newContainer(t *testing.T, change ...func(*Config)) *container {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(),
-		time.Now().UnixNano())}
+	cfg := Config{
+		Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(), time.Now().UnixNano()),
+		Container: ContainerConfig{},
+	}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -348,7 +350,9 @@ func eventually(t *testing.T, what string, is func() bool) {
 // leaveContainer is an rlp that is killed while a container runs.
 func leaveContainer(arg string) error {
 	dir, mark, _ := strings.Cut(arg, " ")
-	k, err := Container(Config{Work: filepath.Join(dir, "agent", "run"), ID: "left-" + strconv.Itoa(os.Getpid())})
+	k, err := ContainerConfig{}.Lane(Config{
+		Work: filepath.Join(dir, "agent", "run"), ID: "left-" + strconv.Itoa(os.Getpid()),
+	})
 	if err != nil {
 		return err
 	}

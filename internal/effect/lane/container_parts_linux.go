@@ -16,7 +16,7 @@ type container struct {
 	mu      sync.Mutex // one program at a time
 	engine  *engine
 	state   *state
-	host    *native // its working folder; nothing is run in it
+	work    *WorkFolder
 	watcher *watcher
 	conmons []int // processes of podman that are to be waited for
 }

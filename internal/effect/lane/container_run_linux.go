@@ -24,7 +24,7 @@ import (
 func (k *container) Run(ctx context.Context, c *Command) (*Result, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := cmp.Or(ctx.Err(), noNetwork(k.Name(), c), notLive(k.Name(), c)); err != nil {
+	if err := cmp.Or(ctx.Err(), c.Plain(k.Name())); err != nil {
 		return nil, err
 	}
 	if err := k.open(); err != nil {
@@ -47,7 +47,7 @@ func (k *container) Run(ctx context.Context, c *Command) (*Result, error) {
 
 // look refuses what is no program, and what is no folder for one.
 func (k *container) look(c *Command) error {
-	dir, err := k.host.dir(c.Dir)
+	dir, err := k.work.Handle(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -55,28 +55,23 @@ func (k *container) look(c *Command) error {
 	if k.own.Image != "" || k.own.Rootfs != "" {
 		return nil
 	}
-	p, err := pin(c.Program)
-	if err != nil {
-		return err
-	}
-	p.close()
-	return nil
+	return CheckProgram(c.Program)
 }
 
 func (k *container) begin(name string, c *Command) (*start, error) {
 	s := &start{
-		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.orDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID,
+		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.OrDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID,
 		state:   k.state,
-		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0 || c.pipes != nil,
+		workdir: "/", lifetime: int64(c.Timeout/time.Second) + 30, stdin: len(c.Stdin) > 0 || c.Pipes != nil,
 		program: c.Program,
 	}
 	sc := &sandbox.ViewSpec{Folders: c.Folders, Leased: c.Leased, Entries: sandbox.Entries}
-	if k.host != nil {
-		rel, err := k.host.within(c.Dir)
+	if k.work != nil {
+		rel, err := k.work.Within(c.Dir)
 		if err != nil {
 			return nil, err
 		}
-		if sc.Mounts, err = mountsWithin(c.Folders); err != nil {
+		if sc.Mounts, err = MountsWithin(c.Folders); err != nil {
 			return nil, err
 		}
 		sc.Work, s.workdir = k.cfg.Work, filepath.Join(k.cfg.Work, rel)
@@ -110,23 +105,23 @@ func (k *container) serve(ctx context.Context, s *start, c *Command) (*Result, e
 		return nil, err
 	}
 	defer env.Close()
-	out, errs := &keeper{max: c.MaxOutput}, &keeper{max: c.MaxOutput}
+	out, errs := &Keeper{Max: c.MaxOutput}, &Keeper{Max: c.MaxOutput}
 	cmd := k.engine.command(context.WithoutCancel(ctx), k.state, s.line()...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, errs, []*os.File{env}
 	switch {
-	case c.pipes != nil:
-		cmd.Stdin, cmd.Stdout = c.pipes.stdin, c.pipes.stdout
+	case c.Pipes != nil:
+		cmd.Stdin, cmd.Stdout = c.Pipes.Stdin, c.Pipes.Stdout
 	case s.stdin:
 		cmd.Stdin = bytes.NewReader(c.Stdin)
 	}
 	ended, err := tied(cmd)
-	c.pipes.close() // or its end would not show
+	c.Pipes.Close() // or its end would not show
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", k.engine.path, err)
 	}
 	killed, err := k.await(ctx, s, cmd, ended, c.Timeout)
 	k.collect()
-	c.pipes.keep(errs.Output)
+	c.Pipes.Keep(errs.Output)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -283,7 +278,7 @@ func (k *container) collect() {
 // and those that they left to us: they write into the state.
 func (k *container) reap(within time.Duration) {
 	for until := time.Now().Add(within); ; pause() {
-		if list, err := children(); err == nil && within > 0 {
+		if list, err := Children(); err == nil && within > 0 {
 			k.conmons = append(k.conmons, slices.DeleteFunc(list, func(pid int) bool { return !k.state.isOf(pid) })...)
 		}
 		k.conmons = slices.DeleteFunc(k.conmons, func(pid int) bool {

@@ -186,7 +186,7 @@ func writeNumber(path string, n int64) error {
 // found by making groups and taking them away again.
 func BoundLabels() (memory, pids Label) {
 	const remedy = "start rlp where it may make control groups with the controllers memory and pids below its own"
-	b := Bounds{}.orDefault()
+	b := Bounds{}.OrDefault()
 	g := makeGroup("probe", b)
 	r := makeGroupsV1("probe", b)
 	memory = Label{

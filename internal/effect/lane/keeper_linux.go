@@ -1,13 +1,14 @@
 package lane
 
-// A keeper keeps the beginning of what is written to it, and takes all.
-type keeper struct {
-	max int
+// A Keeper keeps the beginning of what is written to it, and takes all.
+type Keeper struct {
+	Max int // bytes
 	Output
 }
 
-func (w *keeper) Write(p []byte) (int, error) {
-	keep := min(len(p), w.max-len(w.Data))
+// Write implements [io.Writer].
+func (w *Keeper) Write(p []byte) (int, error) {
+	keep := min(len(p), w.Max-len(w.Data))
 	w.Data = append(w.Data, p[:keep]...)
 	w.Cut = w.Cut || keep < len(p)
 	return len(p), nil

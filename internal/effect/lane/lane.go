@@ -69,7 +69,9 @@ type Command struct {
 	// alone. A lane that cannot do so refuses the program with an [UnsupportedError].
 	Live *Live
 
-	pipes *pipes // what [Start] gives the program for stdin and stdout
+	// Pipes are what [Start] gives the program for stdin and stdout; nil: Stdin is
+	// what it reads, and what it writes is kept.
+	Pipes *Pipes
 }
 
 // A Result is how a program ended.
@@ -91,6 +93,11 @@ type Result struct {
 type Output struct {
 	Data []byte
 	Cut  bool // there was more than the lane keeps
+}
+
+// A Maker makes the lane of one run. It starts nothing.
+type Maker interface {
+	Lane(cfg Config) (Lane, error)
 }
 
 // A Config is what a lane of one run works with.
@@ -119,28 +126,30 @@ type Config struct {
 	// Network says that programs get a network of their own: a lane that has none to
 	// give is not taken.
 	Network bool
-	// Container is what the operator says of containers.
-	Container ContainerConfig
+	// Container makes the lane "container"; nil: there is none.
+	Container Maker
 
 	noGroup bool // for tests: as where no control group can be made
 	noScope bool // for tests: as where Landlock does not bound signals
 	noLinks bool // for tests: as where no broker judges links
 }
 
-// pipes are a program's own ends of its standard input and output.
-type pipes struct {
-	stdin, stdout *os.File
+// Pipes are a program's own ends of its standard input and output.
+type Pipes struct {
+	Stdin, Stdout *os.File
 	stderr        Output // what it wrote there, however it ended
 }
 
-func (p *pipes) keep(stderr Output) {
+// Keep keeps what the program wrote to stderr, for [Process.Stderr].
+func (p *Pipes) Keep(stderr Output) {
 	if p != nil {
 		p.stderr = stderr
 	}
 }
 
-func (p *pipes) close() {
+// Close closes them: the program has its own handles, or never begins.
+func (p *Pipes) Close() {
 	if p != nil {
-		_, _ = p.stdin.Close(), p.stdout.Close()
+		_, _ = p.Stdin.Close(), p.Stdout.Close()
 	}
 }

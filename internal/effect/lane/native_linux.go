@@ -1,14 +1,11 @@
 package lane
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
@@ -48,7 +45,7 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 		return nil, err
 	}
 	if n.outer == nil {
-		if err := cmp.Or(noNetwork(n.Name(), c), notLive(n.Name(), c)); err != nil {
+		if err := c.Plain(n.Name()); err != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +60,7 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 		return nil, err
 	}
 	defer program.close()
-	dir, err := n.dir(c.Dir)
+	dir, err := n.work.Handle(c.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +79,7 @@ func (n *native) Run(ctx context.Context, c *Command) (*Result, error) {
 		return nil, errors.Join(err, n.sweep(before))
 	}
 	r, err := ch.watch(ctx, c)
-	c.pipes.keep(ch.err.Output)
+	c.Pipes.Keep(ch.err.Output)
 	if r != nil {
 		r.OutOfMemory = n.oomKills() > starved
 	}
@@ -102,10 +99,10 @@ func (n *native) open() (err error) {
 			err = errors.Join(fmt.Errorf("opening the lane %s: %w", n.Name(), err), n.release())
 		}
 	}()
-	if err := prepareProcess(); err != nil {
+	if err := PrepareProcess(); err != nil {
 		return err
 	}
-	if n.work, err = makeWork(n.cfg.Work); err != nil {
+	if n.work, err = MakeWorkFolder(n.cfg.Work); err != nil {
 		return err
 	}
 	if n.null, err = os.Open(os.DevNull); err != nil {
@@ -118,7 +115,7 @@ func (n *native) open() (err error) {
 	if !n.cfg.noGroup {
 		n.newGroup()
 		if !n.group.bounds() {
-			n.groupsV1 = makeGroupsV1(n.cfg.ID, n.cfg.Bounds.orDefault())
+			n.groupsV1 = makeGroupsV1(n.cfg.ID, n.cfg.Bounds.OrDefault())
 		}
 	}
 	give := harden
@@ -131,10 +128,10 @@ func (n *native) open() (err error) {
 	return nil
 }
 
-// prepareProcess is what concerns rlp as a whole: descriptors that it inherited
+// PrepareProcess is what concerns rlp as a whole: descriptors that it inherited
 // stay its own, whoever loses his parent comes to it, and no memory of a program is
 // dumped, nor of rlp.
-func prepareProcess() error {
+func PrepareProcess() error {
 	if err := keepDescriptors(); err != nil {
 		return fmt.Errorf("keeping inherited descriptors: %w", err)
 	}
@@ -185,37 +182,6 @@ func keepListed() error {
 	return err
 }
 
-func makeWork(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("making the working folder: %w", err)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		return nil, fmt.Errorf("making the working folder: %w", err)
-	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("opening the working folder: %w", err)
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
-// dir is a handle of a folder within the working folder. Links are not
-// followed: a program of an earlier call may have made them.
-func (n *native) dir(dir string) (int, error) {
-	rel, err := n.within(dir)
-	if err != nil {
-		return -1, err
-	}
-	fd, err := unix.Openat2(int(n.work.Fd()), rel, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-	})
-	if err != nil {
-		return -1, fmt.Errorf("%w: %w", ErrDir, err)
-	}
-	return fd, nil
-}
-
 // Close implements [Lane].
 func (n *native) Close() error {
 	n.mu.Lock()
@@ -245,25 +211,10 @@ func (n *native) release() error {
 		errs = append(errs, n.null.Close())
 	}
 	if n.work != nil {
-		errs = append(errs, n.work.Close(), n.tidy())
+		errs = append(errs, n.work.Close())
 	}
 	n.spawner, n.group, n.groupsV1, n.null, n.work, n.wake = nil, nil, nil, nil, nil, -1
 	return errors.Join(errs...)
-}
-
-// tidy takes the working folder away when nothing is in it, and the agent's
-// when that was the last.
-func (n *native) tidy() error {
-	for _, dir := range []string{n.cfg.Work, filepath.Dir(n.cfg.Work)} {
-		err := unix.Rmdir(dir)
-		if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.ENOENT) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("removing the empty folder %s: %w", dir, err)
-		}
-	}
-	return nil
 }
 
 // keeps refuses to start a program whose bounds were asked for, in a lane that

@@ -2,7 +2,6 @@ package lane
 
 import (
 	"os"
-	"path/filepath"
 	"sync"
 )
 
@@ -16,7 +15,7 @@ type native struct {
 	mu       sync.Mutex // one program at a time
 	opened   bool
 	spawner  *spawner
-	work     *os.File
+	work     *WorkFolder
 	group    *group // nil where there is none to be had
 	groups   int    // made so far
 	groupsV1 *groupsV1
@@ -93,20 +92,4 @@ func (n *native) Name() string {
 		return n.outer.name()
 	}
 	return "native"
-}
-
-func (n *native) within(dir string) (string, error) {
-	if filepath.IsAbs(dir) {
-		var err error
-		if dir, err = filepath.Rel(n.cfg.Work, dir); err != nil {
-			return "", ErrDir
-		}
-	}
-	if dir == "" {
-		dir = "."
-	}
-	if !filepath.IsLocal(dir) {
-		return "", ErrDir
-	}
-	return dir, nil
 }

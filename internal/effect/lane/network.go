@@ -2,14 +2,6 @@ package lane
 
 import "errors"
 
-// noNetwork refuses c in a lane that has no network to give.
-func noNetwork(lane string, c *Command) error {
-	if c.Network == nil {
-		return nil
-	}
-	return networkless(lane)
-}
-
 // networkless says that a lane has no network to give.
 func networkless(lane string) error {
 	return &UnsupportedError{
@@ -17,8 +9,11 @@ func networkless(lane string) error {
 	}
 }
 
-// notLive refuses c in a lane that passes no streams through.
-func notLive(lane string, c *Command) error {
+// Plain refuses c in a lane that has no network to give and passes no streams through.
+func (c *Command) Plain(lane string) error {
+	if c.Network != nil {
+		return networkless(lane)
+	}
 	if c.Live == nil {
 		return nil
 	}

@@ -37,7 +37,10 @@ func open(name string, cfg Config) (Lane, error) {
 	case "bwrap":
 		return newBwrap(cfg)
 	case "container":
-		return Container(cfg)
+		if cfg.Container != nil {
+			return cfg.Container.Lane(cfg)
+		}
+		return nil, &UnsupportedError{Lane: name, Why: "nobody said by what containers are started"}
 	}
 	return nil, &UnsupportedError{Lane: name, Why: "this version does not have it"}
 }

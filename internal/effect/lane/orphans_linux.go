@@ -73,7 +73,7 @@ func others() (map[int]bool, error) {
 	if !hasChildren() {
 		return known, nil
 	}
-	list, err := children()
+	list, err := Children()
 	for _, pid := range list {
 		known[pid] = true
 	}

@@ -99,7 +99,7 @@ func TestTwoRunsLeaveEachOtherAlone(t *testing.T) {
 			_ = os.Remove(filepath.Join(n.cfg.Work, name))
 		}
 		stay = reside(t, n, n.cfg.Work)
-		list, err := children()
+		list, err := Children()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 	if err := unix.Fstat(p.fd, &st); err != nil {
 		return nil, fmt.Errorf("looking at the program: %w", err)
 	}
-	dir, err := n.within(c.Dir)
+	dir, err := n.work.Within(c.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -32,12 +32,12 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 		Folders: c.Folders, Leased: n.staying(c.Leased), Work: n.cfg.Work, Program: c.Program,
 		Entries: sandbox.Entries, Protected: c.Protected,
 	}
-	if s.Mounts, err = mountsWithin(c.Folders); err != nil {
+	if s.Mounts, err = MountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
 	v, err := guardable(&s)
 	if err != nil {
-		return nil, unkeepable(n.Name(), err.Error())
+		return nil, Unkeepable(n.Name(), err.Error())
 	}
 	pl := &sandbox.Plan{
 		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script,
@@ -116,7 +116,7 @@ const scratchBytes = 64 << 20
 
 // bound says what the confined rlp must bound itself, no group doing it.
 func (n *native) bound(p *sandbox.Plan) {
-	most := n.cfg.Bounds.orDefault()
+	most := n.cfg.Bounds.OrDefault()
 	if !n.boundsMemory() {
 		p.Memory = most.Memory
 	}
@@ -125,9 +125,9 @@ func (n *native) bound(p *sandbox.Plan) {
 	}
 }
 
-// mountsWithin are the places below what the agent holds where something else is
+// MountsWithin are the places below what the agent holds where something else is
 // mounted: its own files end there, and so do its programs'.
-func mountsWithin(folders []Folder) ([]string, error) {
+func MountsWithin(folders []Folder) ([]string, error) {
 	var held []string
 	for _, f := range folders {
 		if f.Access > Hidden {
@@ -248,12 +248,12 @@ func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, [
 		Folders: n.cfg.Folders, Leased: n.staying(n.cfg.Leased), Entries: sandbox.Entries, Protected: n.cfg.Protected,
 	}
 	var err error
-	if s.Mounts, err = mountsWithin(s.Folders); err != nil {
+	if s.Mounts, err = MountsWithin(s.Folders); err != nil {
 		return err
 	}
 	v, err := guardable(&s)
 	if err != nil {
-		return unkeepable(n.Name(), err.Error())
+		return Unkeepable(n.Name(), err.Error())
 	}
 	p := &sandbox.Plan{
 		Proof: true, Network: n.cfg.Network, Mounts: v.Mounts, Kept: v.Kept, Scratch: scratchBytes,
@@ -306,15 +306,15 @@ func reported(lane, text string) (begun bool, err error) {
 	case kind == "program":
 		return begun, fmt.Errorf("%w: %s", ErrNotProgram, why)
 	case kind == "mount":
-		return begun, unkeepable(lane, why)
+		return begun, Unkeepable(lane, why)
 	case kind == "links":
 		return begun, &UnsupportedError{Lane: lane, Why: why, links: true}
 	}
 	return begun, &UnsupportedError{Lane: lane, Why: why}
 }
 
-// unkeepable says what a lane cannot keep from programs.
-func unkeepable(lane, why string) error {
+// Unkeepable says what a lane cannot keep from programs.
+func Unkeepable(lane, why string) error {
 	return &UnsupportedError{
 		Lane: lane, Why: why,
 		Remedy: "take the folder in which it lies from the agent, or grant the entries that it may have one by one",

@@ -18,7 +18,7 @@ type Process struct {
 
 	end    context.CancelFunc
 	done   chan struct{}
-	pipes  *pipes
+	pipes  *Pipes
 	result *Result
 	err    error
 }
@@ -44,15 +44,15 @@ func Start(ctx context.Context, l Lane, c *Command) (*Process, error) {
 		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), stdin.Close(), ours.Close())
 	}
 	own := *c
-	own.pipes = &pipes{stdin: stdin, stdout: theirs}
+	own.Pipes = &Pipes{Stdin: stdin, Stdout: theirs}
 	ctx, cancel := context.WithCancel(ctx)
-	p := &Process{Stdin: ours, Stdout: stdout, end: cancel, done: make(chan struct{}), pipes: own.pipes}
+	p := &Process{Stdin: ours, Stdout: stdout, end: cancel, done: make(chan struct{}), pipes: own.Pipes}
 	guard.Go(func() (err error) {
 		p.result, err = l.Run(ctx, &own)
 		return err
 	}, func(err error) {
 		defer close(p.done)
-		defer own.pipes.close()
+		defer own.Pipes.Close()
 		p.err = err
 	})
 	return p, nil

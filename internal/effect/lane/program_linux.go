@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,15 @@ func pin(path string) (*pinned, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// CheckProgram says why the file at a canonical path is no program.
+func CheckProgram(path string) error {
+	p, err := pin(path)
+	if err == nil {
+		p.close()
+	}
+	return err
 }
 
 func (p *pinned) check() error {
@@ -97,4 +107,14 @@ func Interpreter(path string) string {
 		return words[0]
 	}
 	return ""
+}
+
+// IsTool reports whether a file is a program which rlp may trust with what it
+// keeps from others: nobody but root and who runs rlp can have written it.
+func IsTool(path string) bool {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || unix.Access(path, unix.X_OK) != nil {
+		return false
+	}
+	return (st.Uid == 0 || st.Uid == uint32(os.Geteuid())) && st.Mode&(unix.S_IWGRP|unix.S_IWOTH) == 0
 }

@@ -62,7 +62,7 @@ func TestASwapRunsTheFileThatWasLookedAt(t *testing.T) {
 			t.Fatalf("%s: control: the path leads to %q, %v", c.name, out, err)
 		}
 		cmd := &Command{Program: path, Argv: []string{"program", "looked at 1"}, Timeout: time.Minute, MaxOutput: 1 << 10}
-		dir, err := n.dir("")
+		dir, err := n.work.Handle("")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestGroups(t *testing.T) {
 	for _, name := range []string{"memory.max", "pids.max"} {
 		put(t, filepath.Join(dir, name), "")
 	}
-	(&group{path: dir}).limit(Bounds{}.orDefault())
+	(&group{path: dir}).limit(Bounds{}.OrDefault())
 	for name, want := range map[string]string{"memory.max": "1073741824", "pids.max": "256"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
 			t.Errorf("%s: %q, %v", name, text, err)

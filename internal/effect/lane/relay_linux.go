@@ -34,10 +34,10 @@ type relay struct {
 	begun    bool
 }
 
-// kept is a [keeper] that is looked at while somebody may still write.
+// kept is a [Keeper] that is looked at while somebody may still write.
 type kept struct {
 	sync.Mutex
-	keeper
+	Keeper
 }
 
 func (k *kept) add(p []byte) {
@@ -61,7 +61,7 @@ func newRelay(c *Command) (_ *relay, err error) {
 		live: c.Live, ours: [3]int{-1, -1, -1}, held: -1, stop: -1, drop: -1,
 		ended: make(chan struct{}), moved: make(chan struct{}),
 	}
-	r.out.max, r.err.max = c.MaxOutput, c.MaxOutput
+	r.out.Max, r.err.Max = c.MaxOutput, c.MaxOutput
 	defer func() {
 		if err != nil {
 			r.release()

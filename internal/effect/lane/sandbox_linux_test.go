@@ -96,7 +96,7 @@ func TestNothingOutlivesARoom(t *testing.T) {
 func endAll(t *testing.T) {
 	t.Helper()
 	for {
-		list, err := children()
+		list, err := Children()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func counts(t *testing.T) string {
 	own := fmt.Sprintf("rlp-%d-*", os.Getpid())
 	groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + own)
 	more, _ := filepath.Glob("/sys/fs/cgroup/" + own)
-	list, err := children()
+	list, err := Children()
 	if err != nil {
 		t.Fatal(err)
 	}

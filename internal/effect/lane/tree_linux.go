@@ -29,7 +29,7 @@ func (n *native) sweep(before map[int]bool) error {
 
 func (n *native) newGroup() {
 	n.groups++
-	n.group = makeGroup(n.cfg.ID+"-"+strconv.Itoa(n.groups), n.cfg.Bounds.orDefault())
+	n.group = makeGroup(n.cfg.ID+"-"+strconv.Itoa(n.groups), n.cfg.Bounds.OrDefault())
 }
 
 // hasChildren reports whether this process has any child at all, ended or not.
@@ -42,7 +42,7 @@ func hasChildren() bool {
 // none: who ends leaves us his own children.
 func endOrphans(end func(pid int) bool) error {
 	for until := time.Now().Add(killTime); hasChildren(); {
-		list, err := children()
+		list, err := Children()
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,8 @@ func endOrphans(end func(pid int) bool) error {
 	return nil
 }
 
-func children() ([]int, error) {
+// Children are the processes that this one is the parent of, as far as they can be listed.
+func Children() ([]int, error) {
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil || len(tasks) == 0 { // a kernel that does not list them
 		return childrenOf(unix.Getpid())

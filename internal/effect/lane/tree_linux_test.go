@@ -64,7 +64,7 @@ func living(pids []int) (alive []int) {
 // control runs script as os/exec does, in a group of its own that is killed.
 func control(t *testing.T, script string) []int {
 	t.Helper()
-	if err := prepareProcess(); err != nil { // so that what is left comes to us
+	if err := PrepareProcess(); err != nil { // so that what is left comes to us
 		t.Fatal(err)
 	}
 	before, err := others()
@@ -73,7 +73,7 @@ func control(t *testing.T, script string) []int {
 	}
 	t.Cleanup(func() { // they are not of a lane, and no sweep is meant for them
 		for left := true; left; pause() {
-			list, err := children()
+			list, err := Children()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestAForkBombEnds(t *testing.T) {
 		c := shell(t, `b() { i=0; while [ $i -lt 40 ]; do setsid sh -c 'sleep 1000 & sleep 1000' & i=$((i+1)); done; }; b; sleep 1000`)
 		c.Timeout = 300 * time.Millisecond
 		mustRun(t, n, c)
-		if left, err := children(); err != nil || len(left) != 0 {
+		if left, err := Children(); err != nil || len(left) != 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
 	})

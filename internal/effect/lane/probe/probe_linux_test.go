@@ -58,6 +58,7 @@ func open(t testing.TB, name string) (lane.Lane, error) {
 	work := filepath.Join("/var/tmp", fmt.Sprintf("probe-work-%d", time.Now().UnixNano()))
 	l, err := lane.Open(t.Context(), name, lane.Config{
 		Work: filepath.Join(work, "run"), ID: filepath.Base(work), Self: []string{self(t), "rlp", lane.ConfineName},
+		Container: lane.ContainerConfig{},
 	})
 	if err == nil {
 		t.Cleanup(func() {
