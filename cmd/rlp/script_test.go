@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/lane/container"
 	"runloop.dev/rlp/internal/effect/lane/probe"
 	"runloop.dev/rlp/internal/effect/mcpclient/mcptest"
 )
@@ -111,7 +112,7 @@ func condition(cond string) (bool, error) {
 		return false, fmt.Errorf("unknown condition")
 	}
 	l, err := lane.Open(context.Background(), name, lane.Config{
-		Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}, Container: lane.ContainerConfig{},
+		Self: []string{"/proc/self/exe", "rlp", lane.ConfineName}, Container: container.Config{},
 	})
 	if err != nil {
 		return false, adoptNobody() // the error is the answer

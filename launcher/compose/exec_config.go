@@ -6,6 +6,7 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/lane/container"
 )
 
 // Bounds are what the operator asked for of programs: who wrote nothing gets
@@ -21,8 +22,8 @@ func Bounds(x config.Exec) (b lane.Bounds) {
 }
 
 // ContainerConfig is what config.toml says of containers.
-func (a *Runner) ContainerConfig(x config.Exec) lane.ContainerConfig {
-	return lane.ContainerConfig{
+func (a *Runner) ContainerConfig(x config.Exec) container.Config {
+	return container.Config{
 		Engine: x.Engine, Image: x.Image, Rootfs: x.Rootfs, User: x.User, Tmpfs: x.Tmpfs, Seccomp: x.SeccompText,
 		AppArmor: x.AppArmor,
 		Nofile:   [2]int64{x.UlimitNofile.Soft, x.UlimitNofile.Hard}, Nproc: [2]int64{x.UlimitNproc.Soft, x.UlimitNproc.Hard},
@@ -38,7 +39,7 @@ func (c *Composition) CanonicalProgram(written string) (jail.Resolved, error) {
 	case x.Image != "":
 		return jail.Resolved{Path: filepath.Clean(written)}, nil
 	case x.Rootfs != "":
-		path, missing, err := lane.CanonicalBelow(x.Rootfs, written)
+		path, missing, err := container.CanonicalBelow(x.Rootfs, written)
 		return jail.Resolved{Path: path, Missing: missing}, err
 	}
 	return jail.Canonical(written)

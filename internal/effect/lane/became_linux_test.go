@@ -1,10 +1,12 @@
-package lane
+package lane_test
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // What became a link after it was granted is not what was granted, wherever on
@@ -12,32 +14,32 @@ import (
 //
 //rlp:holds K44
 func TestWhatBecameALinkIsNotShown(t *testing.T) {
-	test := func(t *testing.T, l Lane) {
+	test := func(t *testing.T, l lane.Lane) {
 		dir, elsewhere := openDir(t, 0o755), openDir(t, 0o755)
-		put(t, filepath.Join(elsewhere, "secret"), "secret\n")
+		lane.Put(t, filepath.Join(elsewhere, "secret"), "secret\n")
 		if err := os.Chmod(filepath.Join(elsewhere, "secret"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		c := shell(t, "cat "+dir+"/granted/* "+dir+"/on/way/*; cat "+dir+"/one")
-		c.Folders = []Folder{
-			{Path: dir + "/granted", Access: ReadOnly},
-			{Path: dir + "/on/way", Access: ReadWrite},
-			{Path: dir + "/one", Access: ReadOnly},
+		c := lane.Shell(t, "cat "+dir+"/granted/* "+dir+"/on/way/*; cat "+dir+"/one")
+		c.Folders = []lane.Folder{
+			{Path: dir + "/granted", Access: lane.ReadOnly},
+			{Path: dir + "/on/way", Access: lane.ReadWrite},
+			{Path: dir + "/one", Access: lane.ReadOnly},
 		}
 		for _, p := range []string{"granted", "on/way"} {
 			if err := os.MkdirAll(filepath.Join(dir, p), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			put(t, filepath.Join(dir, p, "file"), "own\n")
+			lane.Put(t, filepath.Join(dir, p, "file"), "own\n")
 			if err := os.Chmod(filepath.Join(dir, p, "file"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		put(t, dir+"/one", "own\n")
+		lane.Put(t, dir+"/one", "own\n")
 		if err := os.Chmod(dir+"/one", 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := run(t, l, c); string(r.Stdout.Data) != "own\nown\nown\n" {
+		if r := lane.Run(t, l, c); string(r.Stdout.Data) != "own\nown\nown\n" {
 			t.Fatalf("control: %s%s", r.Stdout.Data, r.Stderr.Data)
 		}
 		for name, to := range map[string]string{"granted": elsewhere, "on": filepath.Dir(elsewhere), "one": elsewhere +
@@ -56,10 +58,5 @@ func TestWhatBecameALinkIsNotShown(t *testing.T) {
 			t.Errorf("%+v: %s", r, r.Stdout.Data)
 		}
 	}
-	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
-	t.Run("container", func(t *testing.T) {
-		if k := newContainer(t); k != nil {
-			test(t, k)
-		}
-	})
+	inSandboxes(t, test)
 }

@@ -2,7 +2,6 @@ package lane
 
 import (
 	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -273,98 +272,6 @@ func TestWhatIsKeptIsNotRaced(t *testing.T) {
 			t.Errorf("control: %s", r.Stdout.Data)
 		}
 	})
-}
-
-// A folder that may be read and holds what may not shows what else was there when
-// the program began, and nothing that comes later: least of all what is denied.
-//
-//rlp:holds K13 K14 K44
-func TestWhatIsDeniedInAFolderToReadIsNotThere(t *testing.T) {
-	test := func(t *testing.T, l Lane, links bool) {
-		dir := openDir(t, 0o755)
-		for _, d := range []string{dir + "/sub", dir + "/sub/other", dir + "/empty"} {
-			if err := errors.Join(os.Mkdir(d, 0o755), os.Chmod(d, 0o755)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, f := range []string{"sub/plain", "sub/other/deep", "sub/denied"} {
-			if put(t, filepath.Join(dir, f), f+"\n"); os.Chmod(filepath.Join(dir, f), 0o644) != nil {
-				t.Fatal(f)
-			}
-		}
-		if err := errors.Join(os.Symlink("plain", dir+"/sub/link"), unix.Mkfifo(dir+"/sub/pipe", 0o644),
-			os.Chmod(dir+"/sub/pipe", 0o644)); err != nil {
-			t.Fatal(err)
-		}
-		signal := shared(t)
-		if err := os.Chmod(signal, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		c := shell(t, "cd "+dir+"; ls . sub; cat sub/plain sub/other/deep sub/link; echo >"+signal+"/begun; until [ -e "+
-			signal+"/made ]; do :; done; cat sub/denied sub/pipe sub/later later/key; ls . sub; echo x >sub/x; ls sub/other")
-		c.Folders = []Folder{
-			{Path: dir, Access: ReadOnly},
-			{Path: signal, Access: ReadWrite},
-			{Path: dir + "/sub/denied", Access: Hidden},
-			{Path: dir + "/sub/pipe", Access: Hidden},
-			{Path: dir + "/sub/later", Access: Hidden},
-			{
-				Path:   dir + "/later/key",
-				Access: Hidden,
-			},
-		}
-		done := make(chan error, 1)
-		go func() {
-			for !exists(signal + "/begun") {
-				pause()
-			}
-			put := func(p, text string) error {
-				return errors.Join(os.WriteFile(p+".temp", []byte(text), 0o600), os.Chmod(p+".temp", 0o644),
-					os.Rename(p+".temp", p))
-			}
-			err := errors.Join(put(dir+"/sub/later", "secret\n"), put(dir+"/sub/denied", "secret\n"), put(dir+"/sub/other/new",
-				"new\n"), os.Mkdir(dir+"/later", 0o755))
-			done <- errors.Join(err, os.Chmod(dir+"/later", 0o755), put(dir+"/later/key", "secret\n"), put(signal+"/made", ""))
-		}()
-		r := run(t, l, c)
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		want := ".:\nempty\nfile\nsub\n\nsub:\nlink\nother\nplain\nsub/plain\nsub/other/deep\nsub/plain\n.:\nempty\nfile\nsub\n\nsub:\nlink\nother\nplain\ndeep\nnew\n"
-		if !links { // an engine makes none
-			want = strings.ReplaceAll(strings.Replace(want, "deep\nsub/plain\n.", "deep\n.", 1), "link\n", "")
-		}
-		if out := string(r.Stdout.Data); out != want {
-			t.Errorf("%+v\n%s\n%s\nwant\n%s", r, out, r.Stderr.Data, want)
-		}
-	}
-	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name), true) })
-	t.Run("container", func(t *testing.T) {
-		if k := newContainer(t); k != nil {
-			test(t, k, false)
-		}
-	})
-}
-
-// An engine can only cover a name: a run that would need more is refused.
-//
-//rlp:holds K52 K67
-func TestAContainerRefusesWhatItCannotKeep(t *testing.T) {
-	dir := openDir(t, 0o777)
-	k := newContainer(t)
-	if k == nil {
-		return
-	}
-	c := shell(t, "true")
-	c.Folders = []Folder{{Path: dir, Access: ReadWrite}, {Path: dir + "/file", Access: ReadOnly}}
-	var e *UnsupportedError
-	if r, err := k.Run(t.Context(), c); !errors.As(err, &e) || !strings.Contains(e.Error(), dir+"/file") {
-		t.Errorf("%+v, %v", r, err)
-	}
-	c.Folders = c.Folders[:1]
-	if r := run(t, k, c); r.ExitCode != 0 { // control
-		t.Errorf("%+v", r)
-	}
 }
 
 // What is granted within what is denied, and the other way round, at every depth.

@@ -31,6 +31,12 @@ type Lane interface {
 	Close() error
 }
 
+// A Finder is a lane whose programs are not simply those of this machine.
+type Finder interface {
+	// Find is [Find] in what programs of the lane see.
+	Find(written string, closed ...string) (Found, error)
+}
+
 // A Command is one program to run, decided and complete.
 type Command struct {
 	// Program is the canonical path of the file: no part of it is a link.

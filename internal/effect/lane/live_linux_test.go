@@ -229,16 +229,11 @@ func TestSignalsPassThrough(t *testing.T) {
 	})
 }
 
-func TestNoLaneDropsStreamsSilently(t *testing.T) {
+func TestTheLaneNativeDropsNoStreamsSilently(t *testing.T) {
 	c := shell(t, "exit 0")
 	c.Live = &Live{}
 	var u *UnsupportedError
 	if _, err := newNative(t).Run(t.Context(), c); !errors.As(err, &u) {
 		t.Errorf("native: %v", err)
-	}
-	if k := newContainer(t); k != nil {
-		if _, err := k.Run(t.Context(), c); !errors.As(err, &u) {
-			t.Errorf("container: %v", err)
-		}
 	}
 }

@@ -28,10 +28,6 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "live" {
 		os.Exit(live(os.Args[2]))
 	}
-	if len(os.Args) == 3 && os.Args[1] == "leave-container" {
-		fmt.Println(leaveContainer(os.Args[2]))
-		os.Exit(1)
-	}
 	if len(os.Args) == 3 && os.Args[1] == "leave-groups" {
 		fmt.Println(leaveGroups(os.Args[2]))
 		os.Exit(1)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -16,11 +15,6 @@ import (
 func lanesOfProcesses(t *testing.T, test func(t *testing.T, l Lane)) {
 	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
 	t.Run("native", func(t *testing.T) { test(t, newNative(t)) })
-	t.Run("container", func(t *testing.T) {
-		if k := newContainer(t); k != nil {
-			test(t, k)
-		}
-	})
 }
 
 func started(t *testing.T, ctx context.Context, l Lane, c *Command) *Process {
@@ -33,40 +27,10 @@ func started(t *testing.T, ctx context.Context, l Lane, c *Command) *Process {
 	return p
 }
 
-func TestAProcessIsSpokenWith(t *testing.T) {
-	lanesOfProcesses(t, func(t *testing.T, l Lane) {
-		c := shell(t, `echo begun >&2; while read line; do echo "heard $line"; done; echo over; exit 3`)
-		c.MaxOutput = 4
-		p := started(t, t.Context(), l, c)
-		out := bufio.NewReader(p.Stdout)
-		for i := range 3 {
-			fmt.Fprintf(p.Stdin, "word %d\n", i)
-			if line, err := out.ReadString('\n'); err != nil || line != fmt.Sprintf("heard word %d\n", i) {
-				t.Fatalf("%q %v", line, err)
-			}
-		}
-		if err := p.Stdin.Close(); err != nil {
-			t.Fatal(err)
-		}
-		rest, err := io.ReadAll(out)
-		if err != nil || string(rest) != "over\n" {
-			t.Errorf("%q %v", rest, err)
-		}
-		<-p.Done()
-		r, err := p.End()
-		if err != nil || r.ExitCode != 3 || string(p.Stderr().Data) != "begu" || !p.Stderr().Cut {
-			t.Errorf("%+v %v %+v", r, err, p.Stderr())
-		}
-	})
-}
-
 // Whatever a program does to live on, it and what it started end with
 // [Process.End], and with the context that it was started in.
 func TestAProcessEndsWithAllThatItStarted(t *testing.T) {
 	lanesOfProcesses(t, func(t *testing.T, l Lane) {
-		if l.Name() == "container" {
-			return // as the programs of the lane do, which other tests look at
-		}
 		for _, how := range []string{"End", "context"} {
 			dir := shared(t)
 			c := shell(t, "cd "+dir+leaving+"\ntrap '' TERM HUP INT; sleep 1000")
@@ -99,9 +63,6 @@ func TestAProcessEndsWithAllThatItStarted(t *testing.T) {
 // What is no program, or cannot be started, shows as the end of its output.
 func TestAProcessThatDoesNotBegin(t *testing.T) {
 	lanesOfProcesses(t, func(t *testing.T, l Lane) {
-		if l.Name() == "container" {
-			return // looks before, like the others
-		}
 		p := started(t, t.Context(), l, &Command{Program: "/nowhere/at/all", Argv: []string{"x"}, Timeout: time.Hour})
 		if rest, err := io.ReadAll(p.Stdout); err != nil || len(rest) > 0 {
 			t.Errorf("%q %v", rest, err)

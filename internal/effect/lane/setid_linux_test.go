@@ -1,4 +1,4 @@
-package lane
+package lane_test
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // makingSetID makes files that run as their owner, in all ways that a shell and
@@ -19,15 +21,15 @@ find . -type f -perm /6000; mkdir d && chmod 1777 d && chmod 755 a && echo ordin
 //
 //rlp:holds K44
 func TestNoProgramMakesFilesThatRunAsTheirOwner(t *testing.T) {
-	command := func(dir string) *Command {
-		c := shell(t, makingSetID)
+	command := func(dir string) *lane.Command {
+		c := lane.Shell(t, makingSetID)
 		c.Argv = append(c.Argv, "sh", dir)
-		c.Folders = []Folder{{Path: dir, Access: ReadWrite}}
+		c.Folders = []lane.Folder{{Path: dir, Access: lane.ReadWrite}}
 		return c
 	}
-	test := func(t *testing.T, l Lane) {
+	test := func(t *testing.T, l lane.Lane) {
 		dir := openDir(t, 0o777)
-		r := run(t, l, command(dir))
+		r := lane.Run(t, l, command(dir))
 		if got := string(r.Stdout.Data); got != "ordinary\n" {
 			t.Errorf("%d: %s%s", r.ExitCode, got, r.Stderr.Data)
 		}
@@ -37,12 +39,7 @@ func TestNoProgramMakesFilesThatRunAsTheirOwner(t *testing.T) {
 			}
 		}
 	}
-	eachSandbox(t, func(t *testing.T, name string) { test(t, newLane(t, name)) })
-	t.Run("container", func(t *testing.T) {
-		if k := newContainer(t); k != nil {
-			test(t, k)
-		}
-	})
+	inSandboxes(t, test)
 	out, err := exec.Command("/bin/sh", "-c", makingSetID, "sh", openDir(t, 0o777)).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "./a\n") || !strings.Contains(string(out), "./b\n") {
 		t.Errorf("control: %v: %s", err, out)

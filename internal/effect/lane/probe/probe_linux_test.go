@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"runloop.dev/rlp/internal/effect/lane"
+	"runloop.dev/rlp/internal/effect/lane/container"
 )
 
 var update = flag.Bool("update", false, "rewrite the table in docs/lanes.md")
@@ -58,7 +59,7 @@ func open(t testing.TB, name string) (lane.Lane, error) {
 	work := filepath.Join("/var/tmp", fmt.Sprintf("probe-work-%d", time.Now().UnixNano()))
 	l, err := lane.Open(t.Context(), name, lane.Config{
 		Work: filepath.Join(work, "run"), ID: filepath.Base(work), Self: []string{self(t), "rlp", lane.ConfineName},
-		Container: lane.ContainerConfig{},
+		Container: container.Config{},
 	})
 	if err == nil {
 		t.Cleanup(func() {

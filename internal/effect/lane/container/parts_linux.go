@@ -1,25 +1,34 @@
-package lane
+package container
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"time"
+
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // container runs each program in a container of its own, by the command line of
 // podman or docker.
 type container struct {
-	cfg Config
-	own ContainerConfig
+	cfg lane.Config
+	own Config
 
 	mu      sync.Mutex // one program at a time
 	engine  *engine
 	state   *state
-	work    *WorkFolder
+	work    *lane.WorkFolder
 	watcher *watcher
 	conmons []int // processes of podman that are to be waited for
 }
+
+// killTime is how long what was killed may take to be gone.
+const killTime = 5 * time.Second
+
+// pause gives it a moment to end.
+func pause() { time.Sleep(time.Millisecond) }
 
 // An engine is the command line that starts containers.
 type engine struct {

@@ -1,4 +1,4 @@
-package lane
+package container
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runloop.dev/rlp/internal/base/strictjson"
+	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
@@ -46,7 +47,7 @@ func seccompProfile(text []byte) ([]byte, error) {
 		text, _ = os.ReadFile(path)
 	}
 	if text == nil {
-		return nil, &UnsupportedError{
+		return nil, &lane.UnsupportedError{
 			Lane: "container", Why: "there is no seccomp profile in " + strings.Join(enginePolicies(), ", "),
 			Remedy: "install containers-common, or name a profile by [exec] seccomp",
 		}

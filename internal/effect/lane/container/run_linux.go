@@ -1,4 +1,4 @@
-package lane
+package container
 
 import (
 	"bytes"
@@ -17,11 +17,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
-// Run implements [Lane].
-func (k *container) Run(ctx context.Context, c *Command) (*Result, error) {
+// Run implements [lane.Lane].
+func (k *container) Run(ctx context.Context, c *lane.Command) (*lane.Result, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := cmp.Or(ctx.Err(), c.Plain(k.Name())); err != nil {
@@ -46,7 +47,7 @@ func (k *container) Run(ctx context.Context, c *Command) (*Result, error) {
 }
 
 // look refuses what is no program, and what is no folder for one.
-func (k *container) look(c *Command) error {
+func (k *container) look(c *lane.Command) error {
 	dir, err := k.work.Handle(c.Dir)
 	if err != nil {
 		return err
@@ -55,10 +56,10 @@ func (k *container) look(c *Command) error {
 	if k.own.Image != "" || k.own.Rootfs != "" {
 		return nil
 	}
-	return CheckProgram(c.Program)
+	return lane.CheckProgram(c.Program)
 }
 
-func (k *container) begin(name string, c *Command) (*start, error) {
+func (k *container) begin(name string, c *lane.Command) (*start, error) {
 	s := &start{
 		engine: k.engine, cfg: &k.own, bounds: k.cfg.Bounds.OrDefault(), name: name, label: "dev.runloop.rlp=" + k.cfg.ID,
 		state:   k.state,
@@ -71,7 +72,7 @@ func (k *container) begin(name string, c *Command) (*start, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sc.Mounts, err = MountsWithin(c.Folders); err != nil {
+		if sc.Mounts, err = lane.MountsWithin(c.Folders); err != nil {
 			return nil, err
 		}
 		sc.Work, s.workdir = k.cfg.Work, filepath.Join(k.cfg.Work, rel)
@@ -99,13 +100,13 @@ func isFolder(path string) bool {
 }
 
 // serve runs the client of the engine until the program has ended, or must.
-func (k *container) serve(ctx context.Context, s *start, c *Command) (*Result, error) {
+func (k *container) serve(ctx context.Context, s *start, c *lane.Command) (*lane.Result, error) {
 	env, err := envFile(c.Env)
 	if err != nil {
 		return nil, err
 	}
 	defer env.Close()
-	out, errs := &Keeper{Max: c.MaxOutput}, &Keeper{Max: c.MaxOutput}
+	out, errs := &lane.Keeper{Max: c.MaxOutput}, &lane.Keeper{Max: c.MaxOutput}
 	cmd := k.engine.command(context.WithoutCancel(ctx), k.state, s.line()...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, errs, []*os.File{env}
 	switch {
@@ -128,7 +129,7 @@ func (k *container) serve(ctx context.Context, s *start, c *Command) (*Result, e
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{ExitCode: cmd.ProcessState.ExitCode(), TimedOut: killed, Stdout: out.Output, Stderr: errs.Output}
+	r := &lane.Result{ExitCode: cmd.ProcessState.ExitCode(), TimedOut: killed, Stdout: out.Output, Stderr: errs.Output}
 	if killed {
 		r.ExitCode = 128 + int(unix.SIGKILL)
 		return r, nil
@@ -248,7 +249,7 @@ func (k *container) number(name string) int {
 
 // began tells a program that ended from one that never began: the words of the
 // engine are on the program's stderr then, and its status in place of the program's.
-func (k *container) began(r *Result) error {
+func (k *container) began(r *lane.Result) error {
 	if r.ExitCode < 125 || r.ExitCode > 127 || k.number("pid") > 0 {
 		return nil
 	}
@@ -258,9 +259,9 @@ func (k *container) began(r *Result) error {
 	}
 	switch r.ExitCode {
 	case 127:
-		return fmt.Errorf("%w: %s", ErrNotExist, said)
+		return fmt.Errorf("%w: %s", lane.ErrNotExist, said)
 	case 126:
-		return fmt.Errorf("%w: %s", ErrNotProgram, said)
+		return fmt.Errorf("%w: %s", lane.ErrNotProgram, said)
 	}
 	return fmt.Errorf("starting a container: %s", said)
 }
@@ -278,7 +279,7 @@ func (k *container) collect() {
 // and those that they left to us: they write into the state.
 func (k *container) reap(within time.Duration) {
 	for until := time.Now().Add(within); ; pause() {
-		if list, err := Children(); err == nil && within > 0 {
+		if list, err := lane.Children(); err == nil && within > 0 {
 			k.conmons = append(k.conmons, slices.DeleteFunc(list, func(pid int) bool { return !k.state.isOf(pid) })...)
 		}
 		k.conmons = slices.DeleteFunc(k.conmons, func(pid int) bool {
@@ -306,7 +307,7 @@ func envFile(env []string) (*os.File, error) {
 		if !ok || name == "" || strings.ContainsAny(pair, "\n\r\x00") || strings.ContainsAny(name, "# \t*") ||
 			len(pair) > 60<<10 {
 			return nil, fmt.Errorf("%w: the variable %s cannot be given to a container: a line break, or more than 60 KiB",
-				ErrTooBig, strings.TrimSpace(name))
+				lane.ErrTooBig, strings.TrimSpace(name))
 		}
 		text.WriteString(pair + "\n")
 	}

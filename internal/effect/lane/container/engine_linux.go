@@ -1,4 +1,4 @@
-package lane
+package container
 
 import (
 	"bytes"
@@ -7,16 +7,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // enginePath is where engines and what they need are looked for.
 const enginePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // findEngine is the engine that the operator named, or the one that is here.
-func findEngine(cfg *ContainerConfig) (*engine, error) {
+func findEngine(cfg *Config) (*engine, error) {
 	names := []string{cfg.Engine}
 	if cfg.Engine == "" {
 		names = []string{"podman"}
@@ -41,7 +41,7 @@ func findEngine(cfg *ContainerConfig) (*engine, error) {
 		}
 		return e, nil
 	}
-	return nil, &UnsupportedError{
+	return nil, &lane.UnsupportedError{
 		Lane: "container", Why: strings.Join(names, " and ") + " is not in " + enginePath + ", or others may write it",
 		Remedy: "install podman and runc, or name the engine by [exec] engine",
 	}
@@ -54,7 +54,7 @@ func lookIn(path, name string) string {
 	}
 	for _, dir := range dirs {
 		at := filepath.Join(dir, name)
-		if IsTool(at) {
+		if lane.IsTool(at) {
 			return at
 		}
 	}
@@ -94,15 +94,15 @@ func (e *engine) env(s *state) []string {
 func (e *engine) command(ctx context.Context, s *state, line ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.path, line...)
 	cmd.Env, cmd.Dir = e.env(s), "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = killTime
 	return cmd
 }
 
 // fits says why the engine cannot keep what is asked for here.
-func (e *engine) fits(cfg *ContainerConfig) error {
+func (e *engine) fits(cfg *Config) error {
 	refuse := func(why, remedy string) error {
-		return &UnsupportedError{Lane: "container", Why: why, Remedy: remedy}
+		return &lane.UnsupportedError{Lane: "container", Why: why, Remedy: remedy}
 	}
 	switch {
 	case e.docker && cfg.Image == "":

@@ -1,4 +1,4 @@
-package lane
+package container
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -189,7 +188,7 @@ func (e *engine) watch(s *state, name string) (*watcher, error) {
 	cmd := exec.Command("/bin/sh", line...)
 	cmd.Env, cmd.Dir, cmd.Stdin = e.env(s), "/", theirs
 	cmd.ExtraFiles = []*os.File{s.lock} // nobody else ends it meanwhile
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("watching over a container: %w", err), ours.Close())
 	}

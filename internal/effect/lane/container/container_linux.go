@@ -1,4 +1,4 @@
-package lane
+package container
 
 import (
 	"bytes"
@@ -12,15 +12,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
-// ErrView is wrapped by an error about what a program is to see and cannot be
+// errView is wrapped by an error about what a program is to see and cannot be
 // shown, or kept from it.
-var ErrView = errors.New("no view of the agent's files can be made")
+var errView = errors.New("no view of the agent's files can be made")
 
-// Lane implements [Maker].
-func (c ContainerConfig) Lane(cfg Config) (Lane, error) {
+// Lane implements [lane.Maker].
+func (c Config) Lane(cfg lane.Config) (lane.Lane, error) {
 	k := &container{cfg: cfg, own: c.orDefault()}
 	e, err := findEngine(&k.own)
 	if err != nil {
@@ -32,14 +33,14 @@ func (c ContainerConfig) Lane(cfg Config) (Lane, error) {
 
 func (*container) Name() string { return "container" }
 
-// Check implements [Lane] by making a container in which nothing runs.
+// Check implements [lane.Lane] by making a container in which nothing runs.
 func (k *container) Check(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.engine.fits(&k.own); err != nil {
 		return err
 	}
-	if err := PrepareProcess(); err != nil { // what the engine leaves comes to us, and is waited for
+	if err := lane.PrepareProcess(); err != nil { // what the engine leaves comes to us, and is waited for
 		return err
 	}
 	k.engine.endLeft(ctx, k.own.State)
@@ -49,14 +50,16 @@ func (k *container) Check(ctx context.Context) error {
 	return k.trial(ctx)
 }
 
-// Controls implements [Lane]: what the flags of the command line ask for, the
+// Controls implements [lane.Lane]: what the flags of the command line ask for, the
 // trial had, or there would be no lane.
-func (k *container) Controls() Controls {
-	var c Controls
+func (k *container) Controls() lane.Controls {
+	var c lane.Controls
 	for i := range c {
-		c[i].Level = Enforced
+		c[i].Level = lane.Enforced
 	}
-	c[Links] = Label{Why: "an engine of containers has no broker that judges links", Remedy: `lane = "ns" or "bwrap"`}
+	c[lane.Links] = lane.Label{
+		Why: "an engine of containers has no broker that judges links", Remedy: `lane = "ns" or "bwrap"`,
+	}
 	return c
 }
 
@@ -76,7 +79,7 @@ func (k *container) prepare() error {
 		"seccomp.json": profile, "containers.conf": nil, "mounts.conf": nil, nameFile: []byte(containerName(id)),
 	})
 	if err != nil {
-		return &UnsupportedError{Lane: "container", Why: err.Error(), Remedy: k.own.State +
+		return &lane.UnsupportedError{Lane: "container", Why: err.Error(), Remedy: k.own.State +
 			" must be a folder in which files can be made"}
 	}
 	if err := s.mountPoints(k.own.Tmpfs); err != nil {
@@ -92,13 +95,13 @@ func (k *container) open() error {
 	if k.work != nil {
 		return nil
 	}
-	if err := PrepareProcess(); err != nil {
+	if err := lane.PrepareProcess(); err != nil {
 		return err
 	}
 	if err := k.prepare(); err != nil {
 		return err
 	}
-	work, err := MakeWorkFolder(k.cfg.Work)
+	work, err := lane.MakeWorkFolder(k.cfg.Work)
 	if err != nil {
 		return err
 	}
@@ -118,42 +121,42 @@ func (k *container) open() error {
 	return err
 }
 
-// Find implements [Finder].
-func (k *container) Find(written string, closed ...string) (Found, error) {
+// Find implements [lane.Finder].
+func (k *container) Find(written string, closed ...string) (lane.Found, error) {
 	switch {
 	case k.own.Rootfs != "":
 		return findBelow(k.own.Rootfs, written, closed)
 	case k.own.Image != "": // what is in it is not known before it runs
 		if !filepath.IsAbs(written) || filepath.Clean(written) != written {
-			return Found{}, ErrNotExist
+			return lane.Found{}, lane.ErrNotExist
 		}
 		if sandbox.IsIn(written, append([]string{"/proc", "/sys", "/dev"}, closed...)) {
-			return Found{}, ErrClosed
+			return lane.Found{}, lane.ErrClosed
 		}
-		return Found{Named: written, File: written}, nil
+		return lane.Found{Named: written, File: written}, nil
 	}
-	return Find(written, closed...)
+	return lane.Find(written, closed...)
 }
 
 // findBelow resolves a path as a container with that root does. Who may write
 // the file out here, or what lies at its path, may replace the program.
-func findBelow(root, written string, closed []string) (Found, error) {
+func findBelow(root, written string, closed []string) (lane.Found, error) {
 	if !filepath.IsAbs(written) || filepath.Clean(written) != written {
-		return Found{}, ErrNotExist
+		return lane.Found{}, lane.ErrNotExist
 	}
 	dir, err := realBelow(root, filepath.Dir(written))
 	if err != nil {
-		return Found{}, err
+		return lane.Found{}, err
 	}
 	file, err := realBelow(root, written)
 	if err != nil {
-		return Found{}, err
+		return lane.Found{}, err
 	}
-	f := Found{Named: filepath.Join(dir, filepath.Base(written)), File: file}
+	f := lane.Found{Named: filepath.Join(dir, filepath.Base(written)), File: file}
 	f.Via = []string{root + f.Named, root + file, f.Named}
 	for _, p := range []string{f.Named, f.File} {
 		if sandbox.IsIn(p, append([]string{"/proc", "/sys", "/dev"}, closed...)) {
-			return Found{}, ErrClosed
+			return lane.Found{}, lane.ErrClosed
 		}
 	}
 	return f, nil
@@ -163,7 +166,7 @@ func findBelow(root, written string, closed []string) (Found, error) {
 // no such file, and the path is as it was written.
 func CanonicalBelow(root, written string) (canonical string, missing bool, err error) {
 	written = filepath.Clean(written)
-	if canonical, err = realBelow(root, written); errors.Is(err, ErrNotExist) {
+	if canonical, err = realBelow(root, written); errors.Is(err, lane.ErrNotExist) {
 		return written, true, nil
 	}
 	return canonical, false, err
@@ -180,7 +183,7 @@ func realBelow(root, p string) (string, error) {
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNotExist, err)
+		return "", fmt.Errorf("%w: %w", lane.ErrNotExist, err)
 	}
 	defer unix.Close(fd)
 	real, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
@@ -193,12 +196,12 @@ func realBelow(root, p string) (string, error) {
 	}
 	below, ok := strings.CutPrefix(real, top)
 	if !ok || below != "" && below[0] != '/' {
-		return "", ErrNotExist
+		return "", lane.ErrNotExist
 	}
 	return "/" + strings.TrimPrefix(below, "/"), nil
 }
 
-// Close implements [Lane].
+// Close implements [lane.Lane].
 func (k *container) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -219,12 +222,12 @@ func (k *container) Close() error {
 
 // trial makes a container with every control, and has nothing run in it.
 func (k *container) trial(ctx context.Context) error {
-	s, err := k.begin(containerName(k.cfg.ID), &Command{
+	s, err := k.begin(containerName(k.cfg.ID), &lane.Command{
 		Program: trialProgram, Timeout: engineTime, Folders: k.cfg.Folders,
 		Leased: k.cfg.Leased,
 	})
-	if errors.Is(err, ErrView) {
-		return &UnsupportedError{Lane: "container", Why: err.Error()}
+	if errors.Is(err, errView) {
+		return &lane.UnsupportedError{Lane: "container", Why: err.Error()}
 	}
 	if err != nil {
 		return err
@@ -248,7 +251,7 @@ func (k *container) trial(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("trying a container: %w", err)
 	}
-	return &UnsupportedError{
+	return &lane.UnsupportedError{
 		Lane: "container", Why: filepath.Base(k.engine.path) + " makes no container here: " + lastLine(said.Bytes()),
 		Remedy: "what it wants is in its own words; docs/exec.md says how to try it by hand",
 	}

@@ -1,4 +1,4 @@
-package lane
+package container
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"runloop.dev/rlp/internal/effect/lane"
 )
 
 // recorder is an engine that writes down what it is asked, and what the program
@@ -25,7 +27,7 @@ exit 3
 `
 
 // recorded runs a program in a lane whose engine is the recorder.
-func recorded(t *testing.T, engine string, own ContainerConfig, c *Command) (line []string, env, programEnv string) {
+func recorded(t *testing.T, engine string, own Config, c *lane.Command) (line []string, env, programEnv string) {
 	t.Helper()
 	dir := t.TempDir()
 	own.Engine = filepath.Join(dir, engine)
@@ -33,9 +35,9 @@ func recorded(t *testing.T, engine string, own ContainerConfig, c *Command) (lin
 	if err := os.Chmod(own.Engine, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l, err := own.Lane(Config{
+	l, err := own.Lane(lane.Config{
 		Work: filepath.Join(dir, "agent", "run"), ID: "0193-abcdef",
-		Bounds: Bounds{Memory: 1 << 28},
+		Bounds: lane.Bounds{Memory: 1 << 28},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,16 +75,17 @@ func read(t *testing.T, path string) string {
 //rlp:holds K49 K64
 func TestTheLineOfDocker(t *testing.T) {
 	ro := openDir(t, 0o755)
-	line, env, programEnv := recorded(t, "docker", ContainerConfig{
+	line, env, programEnv := recorded(t, "docker", Config{
 		Image: "docker.io/library/alpine:3", AppArmor: "rlp", CPUs: 1.5, Nofile: [2]int64{256, 512},
 		Tmpfs: []string{"/tmp", "/var/tmp:exec,size=1m"},
 		Env:   []string{"HOME=/root", "SECRET=operators", "DOCKER_HOST=tcp://10.0.0.1:2375", "DOCKER_CONTEXT=far"},
-	}, &Command{
+	}, &lane.Command{
 		Program: "/bin/echo", Argv: []string{"/bin/echo", "--privileged", "-v/:/host"}, Env: []string{
 			"TOKEN=t0ps3cret",
 			"DOCKER_HOST=unix:///x",
 		},
-		Stdin: []byte("stdin"), Timeout: 5 * time.Second, MaxOutput: 1 << 10, Folders: []Folder{{Path: ro, Access: ReadOnly}},
+		Stdin: []byte("stdin"), Timeout: 5 * time.Second, MaxOutput: 1 << 10,
+		Folders: []lane.Folder{{Path: ro, Access: lane.ReadOnly}},
 	})
 	want := strings.Fields(`--config STATE/client --context default run --rm --name rlp-0193-abcdef --label dev.runloop.rlp=0193-abcdef
 		--pull never --network none --sig-proxy=false --no-healthcheck --memory 268435456 --memory-swap 268435456 --pids-limit 256
@@ -112,11 +115,11 @@ func TestTheLineOfDocker(t *testing.T) {
 //
 //rlp:holds K49 K65
 func TestTheLineOfPodman(t *testing.T) {
-	for _, own := range []ContainerConfig{{}, {Image: "busybox"}, {
+	for _, own := range []Config{{}, {Image: "busybox"}, {
 		User: "1:2", Tmpfs: []string{},
 		Env: []string{"CONTAINERS_CONF=/x", "CONTAINER_HOST=tcp://h"},
 	}} {
-		line, env, _ := recorded(t, "podman", own, &Command{
+		line, env, _ := recorded(t, "podman", own, &lane.Command{
 			Program: file(t, "/bin/cat"), Argv: []string{"/bin/cat"}, Stdin: []byte("stdin"), Timeout: 5 * time.Second,
 			MaxOutput: 1 << 10,
 		})
@@ -155,20 +158,19 @@ func TestAnEngineThatDoesNotWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		own  ContainerConfig
+		own  Config
 		says string
 	}{
-		"no client":           {ContainerConfig{Engine: "/srv/none/podman"}, "is not in"},
-		"no engine":           {ContainerConfig{Engine: "docker", Image: "rlp.invalid/none:1"}, "docker"},
-		"docker and no image": {ContainerConfig{Engine: filepath.Join(filepath.Dir(broken), "docker")}, "docker"},
-		"broken":              {ContainerConfig{Engine: broken}, "no cgroups"},
-		"no AppArmor":         {ContainerConfig{Engine: broken, AppArmor: "rlp"}, ""},
+		"no client":           {Config{Engine: "/srv/none/podman"}, "is not in"},
+		"no engine":           {Config{Engine: "docker", Image: "rlp.invalid/none:1"}, "docker"},
+		"docker and no image": {Config{Engine: filepath.Join(filepath.Dir(broken), "docker")}, "docker"},
+		"broken":              {Config{Engine: broken}, "no cgroups"},
+		"no AppArmor":         {Config{Engine: broken, AppArmor: "rlp"}, ""},
 	} {
-		l, err := Open(t.Context(), "container", Config{
-			Work: filepath.Join(t.TempDir(), "a", "r"), ID: "test",
-			Container: c.own,
+		l, err := lane.Open(t.Context(), "container", lane.Config{
+			Work: filepath.Join(t.TempDir(), "a", "r"), ID: "test", Container: c.own,
 		})
-		var u *UnsupportedError
+		var u *lane.UnsupportedError
 		if l != nil || !errors.As(err, &u) || u.Lane != "container" || !strings.Contains(u.Why, c.says) || u.Remedy == "" {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
@@ -188,7 +190,7 @@ func TestAnEngineThatDoesNotWork(t *testing.T) {
 func TestARootOfItsOwn(t *testing.T) {
 	root := smallRoot(t)
 	before, _ := filepath.Glob(root + "/*")
-	k := newContainer(t, func(c *Config) { c.Container = ContainerConfig{Rootfs: root} })
+	k := newContainer(t, func(c *lane.Config) { c.Container = Config{Rootfs: root} })
 	if k == nil {
 		return
 	}
@@ -202,7 +204,7 @@ func TestARootOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %+v", path, f)
 		}
 	}
-	r := inContainer(t, k, &Command{
+	r := inContainer(t, k, &lane.Command{
 		Program: f.File, Argv: []string{f.Named, "-c", "echo $0 *; echo x >/x; echo x >/bin/x; echo in >f"},
 		Timeout: time.Minute, MaxOutput: 1 << 10,
 	})
@@ -210,10 +212,10 @@ func TestARootOfItsOwn(t *testing.T) {
 		read(t, filepath.Join(k.cfg.Work, "f")) != "in\n" {
 		t.Errorf("%s%s", out, r.Stderr.Data)
 	}
-	if r, err := k.Run(t.Context(), &Command{
+	if r, err := k.Run(t.Context(), &lane.Command{
 		Program: "/bin/rooted", Argv: []string{"/bin/rooted"}, Timeout: time.Minute,
 		MaxOutput: 1 << 10,
-	}); !errors.Is(err, ErrNotProgram) {
+	}); !errors.Is(err, lane.ErrNotProgram) {
 		t.Errorf("a program for root alone: %+v, %v", r, err)
 	}
 	if err := k.Close(); err != nil {
@@ -298,8 +300,8 @@ func TestToolsThatOthersMayWriteAreNone(t *testing.T) {
 		if got := lookIn(dir, "podman"); got != want {
 			t.Errorf("%v: %q", mode, got)
 		}
-		var u *UnsupportedError
-		if _, err := findEngine(&ContainerConfig{Engine: at}); (err == nil) != (want != "") || err != nil &&
+		var u *lane.UnsupportedError
+		if _, err := findEngine(&Config{Engine: at}); (err == nil) != (want != "") || err != nil &&
 			(!errors.As(err, &u) || !strings.Contains(u.Why, "others may write it")) {
 			t.Errorf("%v: %v", mode, err)
 		}

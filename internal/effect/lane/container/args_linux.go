@@ -1,4 +1,4 @@
-package lane
+package container
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/internal/effect/lane/sandbox"
 )
 
@@ -17,8 +18,8 @@ import (
 // root that is read only, nothing pulled, nothing kept.
 type start struct {
 	engine   *engine
-	cfg      *ContainerConfig
-	bounds   Bounds
+	cfg      *Config
+	bounds   lane.Bounds
 	name     string
 	label    string
 	state    *state
@@ -97,9 +98,9 @@ func (e *engine) only(s *start) []string {
 
 // bindMount is a file or a folder at the path that it has outside, without what
 // is mounted below it: a mount below a folder that is read only is not.
-func (e *engine) bindMount(src, dst string, access Access) string {
+func (e *engine) bindMount(src, dst string, access lane.Access) string {
 	m := "type=bind,src=" + src + ",dst=" + dst
-	if access != ReadWrite {
+	if access != lane.ReadWrite {
 		m += ",readonly"
 	}
 	if e.docker {
@@ -157,7 +158,7 @@ func (s *start) view(sc *sandbox.ViewSpec, exists func(string) bool) error {
 		err = fmt.Errorf("%s: %w: the folder above it can be written", v.Kept[0].Path, sandbox.ErrNotKept)
 	}
 	if err != nil {
-		return Unkeepable("container", err.Error())
+		return lane.Unkeepable("container", err.Error())
 	}
 	taken := map[string]bool{}
 	host := s.cfg.Image == "" && s.cfg.Rootfs == ""
@@ -167,7 +168,7 @@ func (s *start) view(sc *sandbox.ViewSpec, exists func(string) bool) error {
 			continue
 		}
 		if strings.ContainsAny(p.Path, ",\"\\\n\r") {
-			return fmt.Errorf("%w: the path %q cannot be given to a container", ErrView, p.Path)
+			return fmt.Errorf("%w: the path %q cannot be given to a container", errView, p.Path)
 		}
 		if !staysInPlace(p) {
 			continue
@@ -181,7 +182,7 @@ func (s *start) view(sc *sandbox.ViewSpec, exists func(string) bool) error {
 		case !taken[dir]:
 			s.tmpfs = append(s.tmpfs, s.engine.tmpfsOptions(written))
 		case host && slices.Contains(sandbox.SystemPaths(), dir): // what was asked for is not left out unsaid
-			return fmt.Errorf("%w: exec.tmpfs names %s, where system programs are", ErrView, dir)
+			return fmt.Errorf("%w: exec.tmpfs names %s, where system programs are", errView, dir)
 		}
 	}
 	return nil
@@ -206,7 +207,7 @@ func (s *start) mount(p sandbox.Mount) string {
 	case isFolder(p.Path):
 		return s.engine.emptyMount(p.Path)
 	}
-	return s.engine.bindMount(s.state.path("empty"), p.Path, ReadOnly)
+	return s.engine.bindMount(s.state.path("empty"), p.Path, lane.ReadOnly)
 }
 
 // isHost reports whether a path is one that every program of this machine finds

@@ -1,10 +1,12 @@
-package lane
+// Package container is the lane in which each program runs in a container of its
+// own, which the command line of podman or docker starts.
+package container
 
 import "time"
 
-// A ContainerConfig is what the operator says of containers. What is left out is
+// A Config is what the operator says of containers. What is left out is
 // as strong as it can be.
-type ContainerConfig struct {
+type Config struct {
 	// Engine is "podman", "docker" or the absolute path of one; "" is podman, or
 	// docker where there is an image and no podman.
 	Engine string
@@ -25,7 +27,7 @@ type ContainerConfig struct {
 	State string
 }
 
-func (c ContainerConfig) orDefault() ContainerConfig {
+func (c Config) orDefault() Config {
 	if c.User == "" {
 		c.User = "65532:65532"
 	}
@@ -42,12 +44,6 @@ func (c ContainerConfig) orDefault() ContainerConfig {
 		c.State = "/dev/shm"
 	}
 	return c
-}
-
-// A Finder is a lane whose programs are not simply those of this machine.
-type Finder interface {
-	// Find is [Find] in what programs of the lane see.
-	Find(written string, closed ...string) (Found, error)
 }
 
 // engineTime is how long an engine may take for something that is not a program.
