@@ -28,7 +28,7 @@ func (e *ends) close() {
 
 func (n *native) start(p *pinned, dir int, c *Command) (*child, error) {
 	ch := &child{lane: n, pidfd: -1, said: -1, net: -1, in: -1, pending: c.Stdin}
-	ch.out, ch.err = stream{fd: -1, max: c.MaxOutput}, stream{fd: -1, max: c.MaxOutput}
+	ch.out, ch.err = stream{-1, Keeper{Max: c.MaxOutput}}, stream{-1, Keeper{Max: c.MaxOutput}}
 	theirs := ends{-1, -1, -1}
 	defer theirs.close()
 	files, err := ch.files(&theirs, c)
@@ -325,9 +325,7 @@ func (ch *child) feed() {
 func (s *stream) read(buf []byte) bool {
 	n, err := unix.Read(s.fd, buf)
 	if n > 0 {
-		keep := min(n, s.max-len(s.Data))
-		s.Data = append(s.Data, buf[:keep]...)
-		s.Cut = s.Cut || keep < n
+		_, _ = s.Write(buf[:n])
 		return true
 	}
 	if sandbox.IsOf(err, unix.EINTR) {

@@ -104,25 +104,7 @@ func reach(what, at string) string {
 
 func newNative(t testing.TB, change ...func(*Config)) *native {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := Config{Work: filepath.Join(dir, "agent", "run"), ID: fmt.Sprintf("test-%d-%d", os.Getpid(),
-		time.Now().UnixNano())}
-	for _, c := range change {
-		c(&cfg)
-	}
-	l, err := Open(t.Context(), "native", cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l.(*native)
+	return newLane(t, "native", change...).(*native)
 }
 
 // file is a program of the machine by its canonical path.
@@ -153,11 +135,7 @@ func shell(t testing.TB, script string) *Command {
 
 func mustRun(t testing.TB, n *native, c *Command) *Result {
 	t.Helper()
-	r, err := n.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return run(t, n, c)
 }
 
 //rlp:holds R84 K40 K41

@@ -50,9 +50,8 @@ type child struct {
 
 // A stream is what a child writes: what is kept is bounded, all of it is read.
 type stream struct {
-	fd  int // -1: at its end
-	max int
-	Output
+	fd int // -1: at its end
+	Keeper
 }
 
 // An outer is what stands between rlp and its programs, in the lanes that have

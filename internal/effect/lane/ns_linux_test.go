@@ -49,7 +49,7 @@ func eachSandbox(t *testing.T, test func(t *testing.T, name string)) {
 	}
 }
 
-func run(t *testing.T, l Lane, c *Command) *Result {
+func run(t testing.TB, l Lane, c *Command) *Result {
 	t.Helper()
 	r, err := l.Run(t.Context(), c)
 	if err != nil {

@@ -242,7 +242,7 @@ func (n *native) prove(ctx context.Context, order func(p *sandbox.Plan) (*order,
 func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, []*os.File, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	ch := &child{lane: n, pidfd: -1, said: -1, net: -1, in: -1, out: stream{fd: -1}, err: stream{fd: -1, max: 4096}}
+	ch := &child{lane: n, pidfd: -1, said: -1, net: -1, in: -1, out: stream{fd: -1}, err: stream{-1, Keeper{Max: 4096}}}
 	defer ch.close()
 	s := sandbox.ViewSpec{
 		Folders: n.cfg.Folders, Leased: n.staying(n.cfg.Leased), Entries: sandbox.Entries, Protected: n.cfg.Protected,

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,10 +15,11 @@ type WorkFolder struct{ *os.File }
 
 // MakeWorkFolder makes the working folder that [Config] names.
 func MakeWorkFolder(path string) (*WorkFolder, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("making the working folder: %w", err)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.Mkdir(path, 0o700)
 	}
-	if err := os.Mkdir(path, 0o700); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("making the working folder: %w", err)
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -35,10 +37,7 @@ func (w *WorkFolder) Within(dir string) (string, error) {
 			return "", ErrDir
 		}
 	}
-	if dir == "" {
-		dir = "."
-	}
-	if !filepath.IsLocal(dir) {
+	if dir = cmp.Or(dir, "."); !filepath.IsLocal(dir) {
 		return "", ErrDir
 	}
 	return dir, nil

@@ -49,10 +49,12 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// newContainer is the lane, checked. Where there is no podman it says what to
-// install, and nothing else takes its place.
+// newContainer is the lane, checked; nil where there is no podman.
 func newContainer(t *testing.T, change ...func(*lane.Config)) *container {
 	t.Helper()
+	if lookIn(enginePath, "podman") == "" { // what is said then is another test
+		return nil
+	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -65,13 +67,6 @@ func newContainer(t *testing.T, change ...func(*lane.Config)) *container {
 		c(&cfg)
 	}
 	l, err := lane.Open(t.Context(), "container", cfg)
-	if lookIn(enginePath, "podman") == "" {
-		var u *lane.UnsupportedError
-		if !errors.As(err, &u) || u.Lane != "container" || !strings.Contains(u.Remedy, "install podman") {
-			t.Errorf("no podman: %v", err)
-		}
-		return nil
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -161,7 +161,7 @@ func TestAnEngineThatDoesNotWork(t *testing.T) {
 		own  Config
 		says string
 	}{
-		"no client":           {Config{Engine: "/srv/none/podman"}, "is not in"},
+		"no client":           {Config{Engine: "/srv/none/podman"}, "may write it (install podman"},
 		"no engine":           {Config{Engine: "docker", Image: "rlp.invalid/none:1"}, "docker"},
 		"docker and no image": {Config{Engine: filepath.Join(filepath.Dir(broken), "docker")}, "docker"},
 		"broken":              {Config{Engine: broken}, "no cgroups"},
@@ -171,7 +171,7 @@ func TestAnEngineThatDoesNotWork(t *testing.T) {
 			Work: filepath.Join(t.TempDir(), "a", "r"), ID: "test", Container: c.own,
 		})
 		var u *lane.UnsupportedError
-		if l != nil || !errors.As(err, &u) || u.Lane != "container" || !strings.Contains(u.Why, c.says) || u.Remedy == "" {
+		if l != nil || !errors.As(err, &u) || u.Lane != "container" || !strings.Contains(u.Text(), c.says) || u.Remedy == "" {
 			t.Errorf("%s: %v, %v", name, l, err)
 		}
 		if name == "no AppArmor" && !hasAppArmor() && !strings.Contains(u.Why, "AppArmor is not enabled") {
