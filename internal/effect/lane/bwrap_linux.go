@@ -81,7 +81,7 @@ func (l *bwrap) command(p *sandbox.Plan, next int) ([]string, []*os.File, error)
 		"--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", // until [plan.complete] is done
 	}
 	if p.Network {
-		argv = append(argv, "--cap-add", "CAP_NET_ADMIN", "--cap-add", "CAP_NET_BIND_SERVICE")
+		argv = append(argv, "--cap-add", "CAP_NET_ADMIN", "--cap-add", "CAP_NET_BIND_SERVICE", "--cap-add", "CAP_NET_RAW")
 	}
 	// Before anything else is there: none of these is written through to a file of
 	// the operator's, who sees his own in their place where the agent holds it.

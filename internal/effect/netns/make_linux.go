@@ -29,7 +29,7 @@ var (
 // it after us.
 const interceptPort = 1
 
-// queryPort is where queries for names are answered, and every other datagram ends.
+// queryPort is where queries for names are answered. The kernel refuses other datagrams.
 const queryPort = 53
 
 // An UnsupportedError says what of the kernel the network needs and has not got.

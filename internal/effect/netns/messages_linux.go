@@ -63,9 +63,6 @@ type way struct {
 	priority int32
 	// leads are the expressions that lead a packet of f to a port.
 	leads func(f *family, to uint16) [][]byte
-	// datagrams says that those are led as well, to where queries are, so that what
-	// goes nowhere is known.
-	datagrams bool
 }
 
 // The attributes of the expression tproxy, which x/sys has no names for.
@@ -86,7 +83,7 @@ const (
 func transparent() way {
 	return way{
 		name: "tproxy", modules: "nf_tables and nft_tproxy", kind: "filter",
-		hook: unix.NF_INET_PRE_ROUTING, priority: priorityMangle, datagrams: true,
+		hook: unix.NF_INET_PRE_ROUTING, priority: priorityMangle,
 		leads: func(f *family, to uint16) [][]byte {
 			return [][]byte{
 				port(unix.NFT_REG_2, to),
@@ -117,7 +114,7 @@ const (
 )
 
 // rules are the table, the chain and the rules of each family, as one transaction:
-// each packet of a protocol to an address that is neither loopback's nor the own one.
+// each packet of TCP to an address that is neither loopback's nor the own one.
 func (w way) rules(list []family) []message {
 	priority := binary.BigEndian.AppendUint32(nil, uint32(w.priority))
 	messages := []message{
@@ -129,30 +126,25 @@ func (w way) rules(list []family) []message {
 				attribute(unix.NFTA_HOOK_PRIORITY, priority)),
 			text(unix.NFTA_CHAIN_TYPE, w.kind)),
 	}
-	rule := func(f *family, protocol byte, to uint16) {
+	for i := range list {
+		f := &list[i]
 		messages = append(messages, nft(unix.NFT_MSG_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK,
 			text(unix.NFTA_RULE_TABLE, tableName), text(unix.NFTA_RULE_CHAIN, chainName),
-			nested(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(f.foreign(protocol), w.leads(f, to))...)))
-	}
-	for i := range list {
-		rule(&list[i], unix.IPPROTO_TCP, interceptPort)
-		if w.datagrams {
-			rule(&list[i], unix.IPPROTO_UDP, queryPort)
-		}
+			nested(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(f.foreign(), w.leads(f, interceptPort))...)))
 	}
 	return append(messages, message{unix.NFNL_MSG_BATCH_END, 0, head(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)})
 }
 
-// foreign are the expressions that a packet of f, of a protocol, to neither loopback
-// nor the own address meets.
-func (f *family) foreign(protocol byte) [][]byte {
+// foreign are the expressions that a packet of f, of TCP, to neither loopback nor the
+// own address meets.
+func (f *family) foreign() [][]byte {
 	mask := make([]byte, len(f.own))
 	for i := range f.bits {
 		mask[i/8] |= 0x80 >> (i % 8)
 	}
 	size := uint32(len(f.own))
 	return [][]byte{
-		meta(unix.NFT_META_L4PROTO), compare(unix.NFT_CMP_EQ, []byte{protocol}),
+		meta(unix.NFT_META_L4PROTO), compare(unix.NFT_CMP_EQ, []byte{unix.IPPROTO_TCP}),
 		meta(unix.NFT_META_NFPROTO), compare(unix.NFT_CMP_EQ, []byte{f.proto}),
 		expression("payload", number(unix.NFTA_PAYLOAD_DREG, unix.NFT_REG_1),
 			number(unix.NFTA_PAYLOAD_BASE, unix.NFT_PAYLOAD_NETWORK_HEADER),

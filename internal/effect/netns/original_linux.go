@@ -39,24 +39,3 @@ func original(fd, level int, to unsafe.Pointer, size uintptr) error {
 	}
 	return nil
 }
-
-// Sent is where a datagram was sent to, by what came with it, and what of that goes
-// back with an answer.
-func Sent(oob []byte) (to netip.AddrPort, back []byte) {
-	for len(oob) > 0 {
-		h, body, rest, err := unix.ParseOneSocketControlMessage(oob)
-		if err != nil {
-			break
-		}
-		switch {
-		case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_ORIGDSTADDR && len(body) >= 8:
-			to = netip.AddrPortFrom(netip.AddrFrom4([4]byte(body[4:])), binary.BigEndian.Uint16(body[2:]))
-		case h.Level == unix.IPPROTO_IPV6 && h.Type == unix.IPV6_ORIGDSTADDR && len(body) >= 24:
-			to = netip.AddrPortFrom(netip.AddrFrom16([16]byte(body[8:])), binary.BigEndian.Uint16(body[2:]))
-		default:
-			back = append(back, oob[:len(oob)-len(rest)]...)
-		}
-		oob = rest
-	}
-	return to, back
-}

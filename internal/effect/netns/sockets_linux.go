@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,10 +17,12 @@ type Sockets struct {
 	Redirected bool
 	// Streams are listening TCP sockets, for every connection that a program makes.
 	Streams []*os.File
-	// Queries are UDP sockets, for queries to port 53 of any address, and unless
-	// Redirected for datagrams to any other port as well. Where one was sent to comes
-	// with it: the address, which must be given back with the answer, and the port.
+	// Queries are UDP sockets, for queries to port 53 of any address, which comes with
+	// each, and must be given back with the answer.
 	Queries []*os.File
+	// Refusals are raw sockets that hear what the kernel tells programs whose datagrams
+	// nobody takes, as [Refused] reads it.
+	Refusals []*os.File
 	// IPv6 says that the namespace has it.
 	IPv6 bool
 }
@@ -37,6 +40,9 @@ func (s *Sockets) listen(list []family, ports []uint16) error {
 		}
 		if err := s.query(f, everywhere(queryPort)); err != nil {
 			return fmt.Errorf("listening for queries: %w", err)
+		}
+		if err := s.refusal(f); err != nil {
+			return fmt.Errorf("listening for datagrams that are refused: %w", err)
 		}
 		for _, p := range ports {
 			if p == interceptPort {
@@ -92,9 +98,6 @@ func (s *Sockets) query(f *family, at unix.Sockaddr) error {
 	if err := f.set(fd, unix.IP_PKTINFO, unix.IPV6_RECVPKTINFO); err != nil {
 		return err
 	}
-	if err := f.set(fd, unix.IP_RECVORIGDSTADDR, unix.IPV6_RECVORIGDSTADDR); err != nil {
-		return err
-	}
 	if err := f.set(fd, unix.IP_TRANSPARENT, unix.IPV6_TRANSPARENT); err != nil { // answers come from where was asked
 		return err
 	}
@@ -102,8 +105,8 @@ func (s *Sockets) query(f *family, at unix.Sockaddr) error {
 }
 
 func (f *family) socket(kind int) (int, error) {
-	fd, err := unix.Socket(int(f.proto), kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil || f.proto == unix.AF_INET {
+	fd, err := unix.Socket(int(f.proto), kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, f.protocol(kind))
+	if err != nil || f.proto == unix.AF_INET || kind == unix.SOCK_RAW {
 		return fd, err
 	}
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
@@ -127,18 +130,16 @@ func (s *Sockets) Close() {
 	}
 }
 
-func (s *Sockets) files() []*os.File {
-	return append(s.Streams[:len(s.Streams):len(s.Streams)], s.Queries...)
-}
+func (s *Sockets) files() []*os.File { return slices.Concat(s.Streams, s.Queries, s.Refusals) }
 
 // mostSockets is how many the kernel passes in one message.
 const mostSockets = 253
 
 // The message that carries them: a version, what is said of them, how many of
-// them are streams.
+// them are streams, how many queries.
 const (
-	messageVersion = 1
-	messageSize    = 3
+	messageVersion = 2
+	messageSize    = 4
 
 	saysRedirected = 1 << 0
 	saysIPv6       = 1 << 1
@@ -163,7 +164,8 @@ func (s *Sockets) Send(fd int) error {
 	for i, f := range files {
 		fds[i] = int(f.Fd())
 	}
-	err := unix.Sendmsg(fd, []byte{messageVersion, said, byte(len(s.Streams))}, unix.UnixRights(fds...), nil, 0)
+	message := []byte{messageVersion, said, byte(len(s.Streams)), byte(len(s.Queries))}
+	err := unix.Sendmsg(fd, message, unix.UnixRights(fds...), nil, 0)
 	if err != nil {
 		return fmt.Errorf("handing over the sockets of a network: %w", err)
 	}
@@ -183,14 +185,18 @@ func Receive(fd int) (*Sockets, error) {
 	fds := rights(oob[:m])
 	s := &Sockets{}
 	for i, fd := range fds {
-		if n == messageSize && i < int(b[2]) {
-			s.Streams = append(s.Streams, os.NewFile(uintptr(fd), "connections"))
-		} else {
-			s.Queries = append(s.Queries, os.NewFile(uintptr(fd), "queries"))
+		f := os.NewFile(uintptr(fd), "socket")
+		switch {
+		case n == messageSize && i < int(b[2]):
+			s.Streams = append(s.Streams, f)
+		case n == messageSize && i < int(b[2])+int(b[3]):
+			s.Queries = append(s.Queries, f)
+		default:
+			s.Refusals = append(s.Refusals, f)
 		}
 	}
 	if n != messageSize || b[0] != messageVersion || flags&unix.MSG_CTRUNC != 0 || len(s.Streams) == 0 ||
-		len(s.Streams) != int(b[2]) || len(s.Queries) == 0 {
+		len(s.Streams) != int(b[2]) || len(s.Queries) == 0 || len(s.Queries) != int(b[3]) || len(s.Refusals) == 0 {
 		s.Close()
 		return nil, errMessage
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"runloop.dev/rlp/internal/effect/netns"
 	"runloop.dev/rlp/internal/effect/netns/netnstest"
 	"runloop.dev/rlp/internal/effect/proxy"
 )
@@ -265,16 +266,24 @@ func TestWhatWasSaidArrives(t *testing.T) {
 	}
 }
 
-// Datagrams go nowhere, and the first to each place is told of.
+// Datagrams go nowhere, and the first to each place is told of; whoever sent them hears
+// at once that nobody takes them, so that clients of QUIC go on over TCP.
 func TestDatagrams(t *testing.T) {
-	for _, user := range []bool{false, true} {
+	for _, c := range []netnstest.Config{
+		{}, {User: true}, {Plan: netns.Plan{Redirect: true}}, {User: true, Plan: netns.Plan{Redirect: true}},
+	} {
 		w := newWorld(t, map[string]proxy.Ways{"api.test:443": proxy.TLS})
-		out := w.run(netnstest.Config{User: user}, "bash", "-c", `for i in 1 2 3; do
-for to in 8.8.8.8/443 api.test/443 2001:db8::1/9 198.18.9.9/1; do echo x >/dev/udp/$to; done; done`)
+		out := w.run(c, "bash", "-c", `for i in 1 2 3; do
+for to in 8.8.8.8/443 api.test/443 2001:db8::1/9 198.18.9.9/1 127.0.0.1/9; do echo x >/dev/udp/$to; done; done
+for to in 1.1.1.1/443 2001:db8::2/443; do exec 3<>/dev/udp/$to; echo x >&3; echo x >&3; done 2>&1 | sed 's/.*: //'`)
 		const no = " 2 UDP has no way out"
-		want := []string{"refused udp://8.8.8.8:443" + no, "refused udp://[2001:db8::1]:9" + no, "refused udp://api.test:443" + no}
-		if said := w.policy.said(); !slices.Equal(said, want) || out != "" {
-			t.Errorf("%q: %s", said, out)
+		want := []string{
+			"refused udp://8.8.8.8:443" + no, "refused udp://[2001:db8::1]:9" + no, "refused udp://api.test:443" + no,
+			"refused udp://1.1.1.1:443" + no, "refused udp://[2001:db8::2]:443" + no,
+		}
+		if said := w.policy.said(); !slices.Equal(slices.Sorted(slices.Values(said)), slices.Sorted(slices.Values(want))) ||
+			out != "Connection refused\nConnection refused\n" {
+			t.Errorf("%+v: %q: %s", c, said, out)
 		}
 		if len(w.dialled)+len(w.lookups) != 0 {
 			t.Errorf("connected to %q", w.dialled)

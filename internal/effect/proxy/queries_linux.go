@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/effect/netns"
 )
@@ -21,7 +22,7 @@ const (
 	keepAnswer  = 60  // seconds
 )
 
-// datagrams answers queries until c is closed. Every other datagram ends here.
+// datagrams answers queries until c is closed.
 func (s *Server) datagrams(c *net.UDPConn) {
 	b, oob := make([]byte, queryBytes), make([]byte, 256)
 	for {
@@ -32,21 +33,61 @@ func (s *Server) datagrams(c *net.UDPConn) {
 			}
 			continue // such as a program that closed its socket before the answer
 		}
-		to, asked := netns.Sent(oob[:m])
-		if to.Port() != 53 {
-			s.stray(to)
-			continue
-		}
 		if answer := s.answer(b[:n]); answer != nil {
 			// What came with the query says which address was asked, and goes back with the answer.
-			_, _, _ = c.WriteMsgUDPAddrPort(answer, asked, from)
+			_, _, _ = c.WriteMsgUDPAddrPort(answer, oob[:m], from)
 		}
+	}
+}
+
+// refusalBytes holds the heads of a message of ICMP and of the datagram within.
+const refusalBytes = 128
+
+// strays hears of datagrams that are refused, until the server is closed and all of
+// which it knows have been heard of.
+func (s *Server) strays(c *net.IPConn) {
+	b := make([]byte, refusalBytes)
+	for {
+		n, _, err := c.ReadFromIP(b)
+		switch {
+		case err == nil:
+			s.refused(b[:n])
+		case s.ended(err):
+			s.last(c, b)
+			return
+		}
+	}
+}
+
+// last takes what was said before the end.
+func (s *Server) last(c *net.IPConn, b []byte) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		for {
+			n, _, err := unix.Recvfrom(int(fd), b, unix.MSG_DONTWAIT)
+			if err != nil {
+				return
+			}
+			s.refused(b[:n])
+		}
+	})
+}
+
+func (s *Server) refused(message []byte) {
+	if to, is := netns.Refused(message); is {
+		s.stray(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
 	}
 }
 
 // stray has a datagram recorded that goes nowhere, the first one to a place, as long as
 // there are few.
 func (s *Server) stray(to netip.AddrPort) {
+	if to.Addr().IsLoopback() { // the sandbox's own, where nobody listens
+		return
+	}
 	t := Target{Way: Datagrams, Host: to.String()}
 	if name, ours := s.names.name(to.Addr()); ours {
 		if name == "" {

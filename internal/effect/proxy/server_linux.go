@@ -39,6 +39,7 @@ type Server struct {
 	pipes        *pipes
 	listeners    []*net.TCPListener
 	packets      []*net.UDPConn
+	refusals     []*net.IPConn
 	web          *http.Server
 	handed       chan net.Conn // to web
 
@@ -69,6 +70,9 @@ func Serve(s *netns.Sockets, cfg Config) (*Server, error) {
 	for _, p := range srv.packets {
 		srv.start(func() error { srv.datagrams(p); return nil })
 	}
+	for _, p := range srv.refusals {
+		srv.start(func() error { srv.strays(p); return nil })
+	}
 	srv.start(func() error { return srv.web.Serve(handedOver{srv}) })
 	return srv, nil
 }
@@ -90,18 +94,27 @@ func (s *Server) take(sockets *netns.Sockets) error {
 		}
 		s.listeners = append(s.listeners, tcp)
 	}
-	for _, f := range sockets.Queries {
+	var err error
+	if s.packets, err = packets[*net.UDPConn](sockets.Queries); err == nil {
+		s.refusals, err = packets[*net.IPConn](sockets.Refusals)
+	}
+	return err
+}
+
+// packets are sockets that do not listen.
+func packets[C net.PacketConn](files []*os.File) (list []C, err error) {
+	for _, f := range files {
 		p, err := net.FilePacketConn(f)
 		if err != nil {
-			return err
+			return list, err
 		}
-		udp, is := p.(*net.UDPConn)
+		c, is := p.(C)
 		if !is {
-			return errors.Join(errSocket, p.Close())
+			return list, errors.Join(errSocket, p.Close())
 		}
-		s.packets = append(s.packets, udp)
+		list = append(list, c)
 	}
-	return nil
+	return list, nil
 }
 
 var (
@@ -121,6 +134,9 @@ func (s *Server) Close(grace time.Duration) {
 		for _, p := range s.packets {
 			_ = p.Close()
 		}
+		for _, p := range s.refusals {
+			_ = p.SetReadDeadline(longAgo())
+		}
 	})
 	t := time.AfterFunc(grace, s.cut)
 	for range mostConnections { // all places are free
@@ -132,6 +148,9 @@ func (s *Server) Close(grace time.Duration) {
 		_ = s.web.Close()
 	}
 	s.running.Wait()
+	for _, p := range s.refusals {
+		_ = p.Close()
+	}
 	s.pipes.close()
 	for range mostConnections {
 		<-s.open

@@ -10,7 +10,7 @@ import (
 
 // NetworkCapabilities are what it takes, until programs begin.
 func NetworkCapabilities() []uintptr {
-	return []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE}
+	return []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_RAW}
 }
 
 // network makes the network that the plan asks for, in the namespace that this
