@@ -90,7 +90,7 @@ func (s *seat) ends(status int) {
 //rlp:holds N12
 func TestRunAtATerminal(t *testing.T) {
 	home := t.TempDir()
-	s := sit(t, home, "shell", "--", "bash", "--norc", "--noprofile", "-i")
+	s := sit(t, home, "shell", "--allow", "process:exec:*", "--", "bash", "--norc", "--noprofile", "-i")
 	s.sees("$ ", "stty size\r")
 	// a key that is typed while bash changes the modes of the terminal may get lost
 	s.sees("33 77", `sh -c 'trap "echo \$((40+3))on; exec sleep 1000" CONT; echo $((40+2))go; while :; do sleep 0.1; done'`+"\r")
@@ -123,7 +123,7 @@ func TestRunIsBounded(t *testing.T) {
 	home := t.TempDir()
 	run := func(agent, script string, limits ...string) (outcome string, status int, out string) {
 		t.Helper()
-		args := []string{"--json"}
+		args := []string{"--json", "--allow", "process:exec:*"}
 		for _, l := range limits {
 			args = append(args, "--limit", l)
 		}

@@ -180,7 +180,7 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	cfg := a.laneConfig(c, spec.Identity)
 	cfg.Folders, cfg.Leased, cfg.Untrusted = program.Folders(plan.Effective), program.Leased(plan.Effective),
 		spec.Taint.Folders()
-	cfg.Protected = program.Protected()
+	cfg.Protected, cfg.Executes = program.Protected(), program.Executables(plan.Effective) != nil
 	cfg.Network, cfg.Bounds = true, program.Bounds(cfg.Bounds, plan.Limits)
 	l, err := lane.Open(ctx, c.Config.Exec.Lane, cfg)
 	var unsupported *lane.UnsupportedError

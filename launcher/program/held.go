@@ -27,6 +27,32 @@ func Folders(set caps.Set) []lane.Folder {
 	return list
 }
 
+// Executables are the programs that a run may start beside itself; nil: whatever it
+// sees. What a lease leaves a number of uses of is none of them, as with files.
+func Executables(set caps.Set) *lane.Executables {
+	counted := set.Counted(caps.Exec)
+	var holds, not []string
+	all := false
+	for id := range int32(set.NumScopes(caps.Exec)) {
+		name, held := set.Scope(caps.Exec, id), set.Holds(id, caps.Exec, 0) && !counted(id, 0)
+		switch {
+		case name == "*":
+			all = held
+		case held:
+			holds = append(holds, name)
+		default:
+			not = append(not, name)
+		}
+	}
+	switch {
+	case !all:
+		return &lane.Executables{Files: holds}
+	case len(not) > 0:
+		return &lane.Executables{Others: true, Files: not}
+	}
+	return nil
+}
+
 // Leased are the paths of files that a lease bounds.
 func Leased(set caps.Set) []string {
 	var list []string

@@ -43,7 +43,7 @@ func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 	r, err := s.Lane.Run(ctx, &lane.Command{
 		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, c.Env), Cwd: s.cwd(c.Holds),
 		Folders: append(Folders(c.Holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
-		Leased:  Leased(c.Holds), Protected: Protected(),
+		Leased:  Leased(c.Holds), Protected: Protected(), Executes: Executables(c.Holds),
 		Stdin: c.Input, Timeout: most, MaxOutput: kept(c.Limits), Network: network.Own(), Live: s.Live,
 	})
 	if r == nil {

@@ -15,6 +15,9 @@ const (
 // A Folder is a path and what programs may do there.
 type Folder = sandbox.Folder
 
+// Executables are the files that a program may execute, or all that it sees but those.
+type Executables = sandbox.Executables
+
 // ConfineName is the argument by which rlp is told to be [Confined].
 const ConfineName = sandbox.ConfineName
 

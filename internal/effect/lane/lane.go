@@ -54,6 +54,9 @@ type Command struct {
 	// Protected are names that the program leaves as they are in all that it writes but
 	// folders of its own: one part of a path, or two.
 	Protected []string
+	// Executes bounds what the program executes, and what that does, beside itself and what
+	// interprets it; nil: whatever it sees. Lanes without a root of their own bound nothing.
+	Executes *Executables
 	// Dir is where the program starts, relative to the working folder of the
 	// run or an absolute path in it; "" is that folder.
 	Dir string
@@ -129,6 +132,9 @@ type Config struct {
 	// Bounds are asked for by the operator: a lane that cannot enforce them is
 	// not taken.
 	Bounds Bounds
+	// Executes says that what programs execute is bounded: a lane that cannot do that is
+	// not taken.
+	Executes bool
 	// Network says that programs get a network of their own: a lane that has none to
 	// give is not taken.
 	Network bool

@@ -32,6 +32,8 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 		Folders: c.Folders, Leased: n.staying(c.Leased), Work: n.cfg.Work, Program: c.Program,
 		Entries: sandbox.Entries, Protected: c.Protected,
 	}
+	executes := c.executables()
+	s.Programs = shown(executes)
 	if s.Mounts, err = MountsWithin(c.Folders); err != nil {
 		return nil, err
 	}
@@ -43,6 +45,7 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script,
 		Dir:  dir,
 		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes, Untrusted: n.cfg.Untrusted, Protected: c.Protected,
+		Executes: executes,
 	}
 	if c.Network != nil {
 		pl.Network, pl.Ports = true, c.Network.Ports
@@ -257,6 +260,9 @@ func (n *native) try(ctx context.Context, order func(p *sandbox.Plan) (*order, [
 	}
 	p := &sandbox.Plan{
 		Proof: true, Network: n.cfg.Network, Mounts: v.Mounts, Kept: v.Kept, Scratch: scratchBytes,
+	}
+	if n.cfg.Executes {
+		p.Executes = new(Executables)
 	}
 	n.judging(p, &s)
 	o, files, err := order(p)

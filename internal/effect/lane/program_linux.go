@@ -93,20 +93,25 @@ const maxShebang = 256
 // Interpreter is the program that the kernel starts for the script at path; ""
 // when the file is no script, or cannot be read.
 func Interpreter(path string) string {
+	if words := firstLine(path); len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
+// firstLine are the words behind #! of a script, as the kernel reads them.
+func firstLine(path string) []string {
 	p, err := pin(path)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer p.close()
 	head, err := p.head()
 	if err != nil || !p.script {
-		return ""
+		return nil
 	}
 	line, _, _ := strings.Cut(string(head[2:]), "\n")
-	if words := strings.Fields(line); len(words) > 0 {
-		return words[0]
-	}
-	return ""
+	return strings.Fields(line)
 }
 
 // IsTool reports whether a file is a program which rlp may trust with what it

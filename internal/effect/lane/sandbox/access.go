@@ -21,6 +21,16 @@ type Folder struct {
 	Own bool
 }
 
+// Executables are the files that the kernel executes for programs, by canonical
+// paths. What may be read can be interpreted, or loaded, by a program that runs: that
+// is no part of it.
+type Executables struct {
+	// Others says that Files are not executed, and all else is that programs see and do
+	// not write; otherwise Files are, and nothing else is but the program itself.
+	Others bool
+	Files  []string
+}
+
 // MaxLinks bounds the links of one path; the kernel follows fewer.
 const MaxLinks = 40
 

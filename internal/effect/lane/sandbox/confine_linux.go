@@ -53,6 +53,11 @@ func Confined() int {
 	if err := view(); err != nil {
 		return report(err)
 	}
+	if p.Executes != nil {
+		if p.loaders, err = closeLoaders(append([]string{p.File}, p.Executes.Files...)); err != nil {
+			return report(err)
+		}
+	}
 	if err := p.terminal(); err != nil {
 		return report(err)
 	}

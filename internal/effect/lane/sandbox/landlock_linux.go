@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -60,6 +62,9 @@ func landlockFiles(p *Plan) error {
 	if version == 0 && len(hidden) > 0 {
 		return fmt.Errorf("%s: %w: the kernel has no Landlock", hidden[0], ErrNotKept)
 	}
+	if version == 0 && p.Executes != nil {
+		return errors.New("what programs execute cannot be bounded: the kernel has no Landlock")
+	}
 	if version == 0 && p.Links {
 		return fmt.Errorf("%w: the kernel has no Landlock", errLinks)
 	}
@@ -72,8 +77,17 @@ func landlockFiles(p *Plan) error {
 		return err
 	}
 	defer unix.Close(set)
+	if p.Executes != nil {
+		files &^= unix.LANDLOCK_ACCESS_FS_EXECUTE
+	}
 	for path, access := range p.fileRules(files, hidden) {
-		if err := addRule(set, path, access&files); err != nil && !IsOf(err, unix.ENOENT, unix.EACCES) {
+		if err := addRule(set, path, access&files, 0); err != nil && !IsOf(err, unix.ENOENT, unix.EACCES) {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	for _, path := range p.executable() {
+		err := addRule(set, path, unix.LANDLOCK_ACCESS_FS_EXECUTE, keepLinks)
+		if err != nil && !IsOf(err, unix.ENOENT, unix.ENOTDIR, unix.EACCES, unix.ELOOP) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -126,8 +140,39 @@ func (p *Plan) fileRules(files uint64, hidden []string) map[string]uint64 {
 	return rules
 }
 
-func addRule(set int, path string, access uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+// executable are the files, and the folders with all that is below them, that may be
+// executed. Landlock takes nothing away below what it gave, so that a folder which
+// holds something that is not executed has its entries in its place.
+func (p *Plan) executable() []string {
+	if p.Executes == nil {
+		return nil
+	}
+	list := append(slices.Clone(p.loaders), p.File)
+	if !p.Executes.Others {
+		return append(list, p.Executes.Files...)
+	}
+	never := slices.Clone(p.Executes.Files)
+	for _, m := range p.Mounts {
+		if m.Access == ReadWrite {
+			never = append(never, m.Path)
+		}
+	}
+	above := ways(never)
+	for dir := range above {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if at := path.Join(dir, e.Name()); !above[at] && !slices.Contains(never, at) {
+				list = append(list, at)
+			}
+		}
+	}
+	return list
+}
+
+func addRule(set int, path string, access, resolve uint64) error {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: resolve,
+	})
 	if err != nil {
 		return err
 	}

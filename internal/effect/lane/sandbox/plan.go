@@ -46,9 +46,12 @@ type Plan struct {
 	// them; none: they make no such sockets.
 	Sockets []string
 	Dials   bool // a broker connects sockets: some might lead to others
+	// Executes bounds what is executed; nil: whatever programs see.
+	Executes *Executables
 
-	tty    int          // the program's side of its terminal
-	guards []guardedDir // made from the mounts where programs will be
+	tty     int          // the program's side of its terminal
+	loaders []string     // files that the kernel loads for programs, and that nobody executes
+	guards  []guardedDir // made from the mounts where programs will be
 }
 
 // A guardedDir is a folder that programs may write, in which a broker makes
@@ -65,7 +68,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 8
+const planVersion = 9
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -110,6 +113,15 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Ports, (*codec).port)
 	list(c, &p.Sockets, (*codec).text)
 	c.flag(&p.Dials)
+	bounded := p.Executes != nil
+	if c.flag(&bounded); !bounded {
+		return
+	}
+	if c.reading {
+		p.Executes = new(Executables)
+	}
+	c.flag(&p.Executes.Others)
+	list(c, &p.Executes.Files, (*codec).text)
 }
 
 func (c *codec) port(p *uint16) {

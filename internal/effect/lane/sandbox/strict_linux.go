@@ -35,7 +35,11 @@ func (p *Plan) strictFilter(arch string) []unix.SockFilter {
 	if loose == nil {
 		return nil
 	}
-	return slices.Concat(loose[:len(loose)-1], kernelRules(), namespaceRules(), oddRules(), setIDRules(),
+	var files []unix.SockFilter
+	if p.Executes != nil {
+		files = unnamedRules()
+	}
+	return slices.Concat(loose[:len(loose)-1], files, kernelRules(), namespaceRules(), oddRules(), setIDRules(),
 		loose[len(loose)-1:])
 }
 
@@ -78,6 +82,15 @@ func kernelRules() (rules []unix.SockFilter) {
 		rules = append(rules, on(call, refuse(unix.ENOSYS))...)
 	}
 	return rules
+}
+
+// unnamedRules refuse files in memory that could be executed: no path leads to them
+// by which Landlock would know that they may not be. Programs do without, as on a
+// kernel that has none.
+func unnamedRules() []unix.SockFilter {
+	return on(unix.SYS_MEMFD_CREATE, load(argument(1)),
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MFD_NOEXEC_SEAL, Jf: 1},
+		allow(), refuse(unix.ENOSYS))
 }
 
 // tiocLinux is the ioctl by which a console pastes.

@@ -55,6 +55,9 @@ type ViewSpec struct {
 	Mounts  []string // places where something else is mounted: no grant enters them
 	Work    string   // "" where there is none
 	Program string   // "" where it is visible anyhow
+	// Programs are others that are shown, and stay as they are whatever is granted: what
+	// is executed is not what a program wrote.
+	Programs []string
 	// Protected are names that programs leave as they are, in whatever they write but
 	// what is theirs alone.
 	Protected []string
@@ -213,6 +216,11 @@ func (s *ViewSpec) candidates() []Mount {
 			of[f.Path] = Mount{Path: f.Path, Kind: Nothing}
 		default:
 			of[f.Path] = Mount{Path: f.Path, Kind: bind, Access: f.Access}
+		}
+	}
+	for _, p := range s.Programs {
+		if is, taken := of[p]; !taken || is.Access == ReadWrite {
+			of[p] = Mount{Path: p, Kind: bind, Access: ReadOnly}
 		}
 	}
 	if s.Work != "" {
