@@ -73,7 +73,7 @@ func (a *app) capsExplainCommand() *cobra.Command {
 	var f compose.Flags
 	var q ask.Query
 	c := &cobra.Command{
-		Use:   "explain BUNDLE REQUEST",
+		Use:   "explain [BUNDLE] REQUEST",
 		Short: "Say why a request would be allowed or denied: every layer's vote",
 		Long: `Explain prints the decision on a REQUEST, the scope that holds it, every layer's
 vote with file and line, and the smallest edit that would change the decision,
@@ -81,23 +81,33 @@ which was tried on a copy of the policy.
 
 With --run it does so for a run that was recorded, from the layers in its record,
 as they held at its end, or at one of its records (--at): taint, reloads and
-leases narrow a run while it goes on.
+leases narrow a run while it goes on. BUNDLE is left out where it is not at hand, and
+is what tells in which lines of policy.caps its grants are.
 
 A REQUEST is ` + ask.RequestForms + `.`,
 		Example: `  rlp caps explain agents/notes_digest kb:write:contacts
   rlp caps explain agents/notes_digest /tmp/out/x --write --deny fs:write:/tmp
   rlp caps explain agents/mailer https://api.example.com/send --method POST
-  rlp caps explain agents/notes_digest 'kb_put drafts' --run 0198d2c4-7f1e --at 512`,
-		Args: exactly("a BUNDLE", "a REQUEST"),
+  rlp caps explain 'kb_put drafts' --run 0198d2c4-7f1e --at 512`,
+		Args: func(c *cobra.Command, args []string) error {
+			if q.Run != "" && len(args) == 1 {
+				return nil
+			}
+			return exactly("a BUNDLE", "a REQUEST")(c, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Text = args[1]
+			bundle := ""
+			if len(args) == 2 {
+				bundle = args[0]
+			}
+			q.Text = args[len(args)-1]
 			if err := q.Check(); err != nil {
 				return err
 			}
 			if q.At > 0 && q.Run == "" {
 				return usagef("--at is a record of a run: say which with --run; rlp audit list prints both")
 			}
-			return a.explain(cmd.Context(), args[0], f, q)
+			return a.explain(cmd.Context(), bundle, f, q)
 		},
 	}
 	registerPolicy(c.Flags(), &f)

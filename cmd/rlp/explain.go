@@ -14,6 +14,14 @@ import (
 // smallest edit that would change it. A denial is an answer, not a failure: the
 // exit status is 0.
 func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Query) error {
+	q.Now = time.Now()
+	if path == "" {
+		e, err := auditlog.ExplainRecorded(ctx, a.reader(), q)
+		if err != nil {
+			return err
+		}
+		return a.printExplanation(e)
+	}
 	c, _, err := a.reader().Plan(path, f)
 	if err != nil {
 		return err
@@ -21,7 +29,6 @@ func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Q
 	if q.Run == "" {
 		a.unsetNote(c)
 	}
-	q.Now = time.Now()
 	subject := c.Subject()
 	subject.Floor = a.reader().UntrustedFloor(c)
 	e, err := auditlog.Explain(ctx, a.reader(), subject, q)
@@ -71,6 +78,9 @@ func (a *app) printExplanation(d *ask.Explanation) error {
 		}
 		say("%s", line)
 	}
+	for _, i := range d.Ignored {
+		say("  ignored: %s names it, and adds nothing: such a file only takes away", i)
+	}
 	for _, l := range d.Leases {
 		say("  leased: %s", l)
 	}
@@ -96,6 +106,9 @@ func printPast(say func(string, ...any), p *ask.Past) {
 			line += " (" + s.Label + ")"
 		}
 		say("%s", line)
+		if setting, how := ask.Trust(s.Label); setting != "" {
+			say("    to trust it, write %s: %s", setting, how)
+		}
 	}
 	for _, q := range p.Asked {
 		line := fmt.Sprintf("  record %d: %s %s %s", q.Seq, q.Decision, q.Op, q.Reason)

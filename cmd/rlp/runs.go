@@ -115,12 +115,8 @@ func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
 			Denials []runs.Denial `json:"denials"`
 		}{line, denials})
 	}
-	path := printable(line.Agent)
-	if _, err := os.Stat(line.Agent); err != nil {
-		path = runs.Unknown
-	}
-	for _, text := range runs.Show(&line, denials, empty, askedOf(a, line.Agent, line.BundleDigest, path), pageWidth) {
-		fmt.Fprintln(a.stdout, text)
+	for _, text := range runs.Show(&line, denials, empty, askedOf(a, line.Agent, line.BundleDigest, ""), pageWidth) {
+		fmt.Fprintln(a.stdout, fitted(a.stdout, text))
 	}
 	return nil
 }
@@ -191,7 +187,7 @@ func diffRuns(ctx context.Context, a *app, one, other string) error {
 }
 
 // askedOf is what commands about the agent of a run name: the installed one, or else
-// path, from the root, so that they can be pasted in any folder.
+// path, from the root, so that they can be pasted in any folder; "": nobody knows it.
 func askedOf(a *app, agent, digest, path string) runs.Asked {
 	if _, err := os.Lstat(path); err == nil && !filepath.IsAbs(path) {
 		if dir, err := a.getwd(); err == nil {
@@ -201,6 +197,7 @@ func askedOf(a *app, agent, digest, path string) runs.Asked {
 	if h, err := a.home(); err == nil {
 		path = cmp.Or(agents.Named(h, agent, digest), path)
 	}
+	path = cmp.Or(path, runs.Unknown)
 	return runs.Asked{Bundle: path, Flags: runs.FlagsOf(a.homeFlag, a.tenant)}
 }
 
@@ -223,6 +220,6 @@ func summarize(ctx context.Context, a *app, r *launcher.Report, path string, bar
 		nothing = named.NothingHeld(bare && len(r.Base) == 0)
 	}
 	for _, line := range runs.Summary(r, denials, nothing, named, pageWidth-len("rlp: ")) {
-		fmt.Fprintf(a.stderr, "rlp: %s\n", printableLines(line)) // they fit, but for the command, which is copied whole
+		fmt.Fprintln(a.stderr, fitted(a.stderr, "rlp: "+printableLines(line)))
 	}
 }

@@ -119,7 +119,7 @@ func (ed *editor) grant() {
 	if ed.of.Bundle != nil && ed.of.Bundle.Bare {
 		what = "--allow " + strings.Join(ed.words(), " --allow ")
 		ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "launch it with " + what +
-			": a module without a bundle asks for nothing else" + ed.mustExist()})
+			": a module or program without a bundle asks for nothing else" + ed.mustExist()})
 		return
 	}
 	ed.made = append(ed.made, Edit{Layer: "base", Do: "add", What: what, Text: "add " + what +

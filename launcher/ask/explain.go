@@ -91,6 +91,9 @@ func (s *Subject) explain(p run.Policy, requests []caps.Request, q Query) (*Expl
 		if host := whole.Effective.Check(r); d.Allow && !host.Allow {
 			d.byHost(host)
 		}
+		if s.names == nil && d.Layer == "base" {
+			d.Ignored = ignored(whole, r)
+		}
 		if s.names == nil && shown.Name != asked.Name {
 			d.Written, d.Resolved = asked.Name, shown.Name
 		}
@@ -331,6 +334,8 @@ type Explanation struct {
 	// Verified says that a plan with all of them was made, and decides otherwise.
 	Edits    []Edit `json:"edits"`
 	Verified bool   `json:"verified"`
+	// Ignored are entries of layers that name the request, which the base does not hold.
+	Ignored []string `json:"ignored,omitempty"`
 	// Untrusted is the floor that denies the request once the run has taken in
 	// untrusted content, where nothing else does.
 	Untrusted string `json:"after_untrusted,omitempty"`

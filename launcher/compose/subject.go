@@ -1,6 +1,9 @@
 package compose
 
 import (
+	"runloop.dev/rlp/bundles"
+	"runloop.dev/rlp/internal/base/ident"
+	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
@@ -17,6 +20,23 @@ func (c *Composition) Subject() *ask.Subject {
 		s.Execs = c.programs[0]
 	}
 	return s
+}
+
+// SubjectOf is the subject of questions about a run of which there is only what it
+// recorded: r is its first record. What had no policy asked for what --allow named.
+func (a *Reader) SubjectOf(r *audit.Record) (*ask.Subject, error) {
+	name, err := ident.ParseAgent(r.Head.Agent)
+	if err != nil {
+		return nil, InputErr(err)
+	}
+	c := &Composition{Origin: a.Origin, Bundle: &bundles.Bundle{
+		Manifest: &bundles.Manifest{Agent: name}, Digest: r.Head.BundleDigest,
+		Bare: r.Event != nil && !r.Event.PolicyPresent,
+	}}
+	if err := a.Settle(c); err != nil {
+		return nil, err
+	}
+	return c.Subject(), nil
 }
 
 // Equipped is the subject with the tools of its bundle.

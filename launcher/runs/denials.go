@@ -67,17 +67,24 @@ func (d *Denial) Text(width int) string {
 	case d.Layer != "":
 		tail += " by " + d.Layer
 	}
-	target := Middle(printable.Line(d.Target), max(20, width-len(head)-len(tail)-3))
-	return End(printable.Line(head+" "+target+": "+tail), width)
+	if target := Middle(printable.Line(d.Target), max(20, width-len(head)-len(tail)-3)); target != "" {
+		head += " " + target
+	}
+	return End(printable.Line(head+": "+tail), width)
 }
 
 // An Asked is what commands about an agent name: the bundle, and behind it the flags
 // that say in which home and tenant.
 type Asked struct{ Bundle, Flags string }
 
-// Explain is the command that explains d, of a run of the agent.
+// Explain is the command that explains d, of a run of the agent: from the records alone
+// where nobody knows which bundle that was.
 func (a Asked) Explain(id string, d *Denial) string {
-	return fmt.Sprintf("rlp caps explain %s %s --run %s%s", shell(a.Bundle), shell(d.Request), Short(id), a.Flags)
+	bundle := ""
+	if a.Bundle != Unknown {
+		bundle = shell(a.Bundle) + " "
+	}
+	return fmt.Sprintf("rlp caps explain %s%s --run %s%s", bundle, shell(d.Request), Short(id), a.Flags)
 }
 
 // FlagsOf are the flags that say in which home and tenant, where these are not the

@@ -2,10 +2,12 @@ package runs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"runloop.dev/rlp/internal/base/printable"
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -36,9 +38,27 @@ func Summary(r *run.Report, denials []Denial, nothing string, a Asked, width int
 		if nothing != "" {
 			lines = append(lines, nothing)
 		}
+		if said := cameIn(denials); said != "" {
+			lines = append(lines, "untrusted: "+said)
+		}
 		lines = append(lines, "why: "+a.Explain(r.RunID, &denials[0]))
 	}
 	return lines
+}
+
+// cameIn says which untrusted content a run was denied something for, and what would
+// trust it; "": none.
+func cameIn(denials []Denial) string {
+	i := slices.IndexFunc(denials, func(d Denial) bool { return d.Label != "" })
+	if i < 0 {
+		return ""
+	}
+	said := printable.Line(denials[i].Label) + " came in and narrowed the run; "
+	setting, how := ask.Trust(denials[i].Label)
+	if setting != "" {
+		said += "to trust it, write " + setting + ": "
+	}
+	return said + how + " (docs/untrusted-content.md)"
 }
 
 // NothingHeld says why a run held nothing, and what to do: a bare module asks for what
@@ -77,15 +97,18 @@ func Show(l *Line, denials []Denial, empty bool, a Asked, width int) []string {
 	if empty {
 		lines = append(lines, "held     nothing: rlp caps diff "+shell(a.Bundle)+a.Flags+
 			"; a module without a bundle holds what --allow names")
+		if a.Bundle == Unknown {
+			lines = append(lines, "         BUNDLE is the folder or the file that was launched, which the log does not say")
+		}
 	}
 	for i := range denials {
 		lines = append(lines, "denied   "+denials[i].Text(width-len("denied   ")))
 	}
 	if len(denials) > 0 {
-		lines = append(lines, "why      "+a.Explain(l.RunID, &denials[0]))
-		if a.Bundle == Unknown {
-			lines = append(lines, "         BUNDLE is the folder or the file that was launched, which the log does not say")
+		if said := cameIn(denials); said != "" {
+			lines = append(lines, "content  "+said)
 		}
+		lines = append(lines, "why      "+a.Explain(l.RunID, &denials[0]))
 	}
 	return lines
 }

@@ -159,9 +159,6 @@ func violations(v *service.ViolationError) *failure {
 	if i := slices.IndexFunc(v.Violations, func(v launcher.Violation) bool { return v.Capability != "" }); i >= 0 {
 		asked := runs.Asked{Bundle: cmp.Or(v.Agent, runs.Unknown), Flags: runs.FlagsOf("", v.Tenant)}
 		f.Text += ", and so does: " + asked.Explain(v.RunID, &runs.Denial{Request: v.Violations[i].Capability})
-		if v.Agent == "" {
-			f.Text += ", where BUNDLE is the one that was sent, as a folder or archive"
-		}
 	}
 	if v.ByDoor {
 		f.Text += "; what requests start from is the operator's to say: [security] run_grant in config.toml, and GET " +

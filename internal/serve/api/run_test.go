@@ -466,7 +466,7 @@ func TestARefusalQuotesWhatABundleWrote(t *testing.T) {
 		RunID:      "r",
 		Violations: []launcher.Violation{{Capability: "fs:read:/it'; touch pwned"}},
 	})
-	if want := "BUNDLE 'fs:read:/it'\\''; touch pwned' --run r"; !strings.Contains(f.Text, want) {
+	if want := "explain 'fs:read:/it'\\''; touch pwned' --run r"; !strings.Contains(f.Text, want) {
 		t.Errorf("%s has no %s", f.Text, want)
 	}
 }
@@ -486,7 +486,7 @@ func TestARefusalExplainsCapabilitiesAlone(t *testing.T) {
 	if f := violations(&service.ViolationError{RunID: "r", Violations: []launcher.Violation{
 		without,
 		with,
-	}}); !strings.Contains(f.Text, "BUNDLE fs:read:/b --run r") {
+	}}); !strings.Contains(f.Text, "explain fs:read:/b --run r") {
 		t.Error(f.Text)
 	}
 }

@@ -19,7 +19,7 @@ func TestOnlyACapabilityIsExplained(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]launcher.Violation{gone}, ""},
-		{[]launcher.Violation{gone, held}, "rlp caps explain BUNDLE kb:read:notes --run 01a2"},
+		{[]launcher.Violation{gone, held}, "rlp caps explain kb:read:notes --run 01a2"},
 	} {
 		text := violations(&service.ViolationError{RunID: "01a2", Violations: c.list}).Text
 		if said := strings.Contains(text, "caps explain"); said != (c.want != "") || !strings.Contains(text, c.want) {

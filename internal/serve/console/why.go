@@ -108,8 +108,7 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	if err != nil {
 		asked := runs.Asked{Bundle: runs.Unknown, Flags: runs.FlagsOf("", caller.Tenant)}
 		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: " +
-			asked.Explain(id, &runs.Denial{Request: d.Request}) +
-			", where BUNDLE is the folder or archive that was launched"
+			asked.Explain(id, &runs.Denial{Request: d.Request})
 		return d, nil
 	}
 	if d.E, err = c.Host.Explain(r.Context(), caller, b.Name, ask.Query{Run: id, At: rec.Seq}); err == nil {
