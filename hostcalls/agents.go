@@ -2,7 +2,6 @@ package hostcalls
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -163,7 +162,7 @@ func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
 		h.remark = summary(h.scrubText(got.Outcome + ": " + got.Why))
 	}
 	for _, w := range got.Warnings {
-		h.warn(errors.New(w))
+		h.cfg.warn(errors.New(w))
 	}
 	if got.Ran {
 		if err := h.takeIn(caps.Agents, d.Agent); err != nil {
@@ -216,14 +215,3 @@ func (h *Host) LeftBehind() { h.budget.LeftBehind() }
 
 // Children are the runs that the run launched, the first [MaxChildren] of them.
 func (h *Host) Children() []Child { return h.children }
-
-// discreet is the report without the secrets of this run. Where one stands so
-// that what is left is no JSON, what the agent said is left out altogether.
-func (h *Host) discreet(got *Delegated) []byte {
-	for _, report := range [][]byte{got.Report, got.Less} {
-		if clean := h.scrub(report); json.Valid(clean) {
-			return clean
-		}
-	}
-	return nil
-}

@@ -112,7 +112,7 @@ func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R) (ga
 		*made = whole
 		if why != "" {
 			if req, target := g.touches(whole); h.cfg.Gate.Set().Check(req).Allow {
-				return gate.Answer{}, g.told(whole, h.refuse(op, req, target, own, why))
+				return gate.Answer{}, g.told(whole, h.cfg.refuse(op, req, target, own, why))
 			}
 		}
 	}
@@ -123,14 +123,14 @@ func (g *gated[R]) judge(ctx context.Context, h *Host, op *gate.Op, made *R) (ga
 	}
 	if g.budget != nil {
 		if code, over := g.budget(h, r); over {
-			return gate.Answer{}, g.told(r, h.refuse(op, req, target, code, ""))
+			return gate.Answer{}, g.told(r, h.cfg.refuse(op, req, target, code, ""))
 		}
 	}
 	h.consent = ""
 	if g.confirm != nil {
 		if q, ask := g.confirm(h, r); ask && h.cfg.Gate.Would(op, req) { // nobody is asked about what the policy refuses
 			if why := h.unconfirmed(ctx, q); why != "" {
-				return gate.Answer{}, g.told(r, h.refuse(op, req, target, caps.NotConfirmed, why))
+				return gate.Answer{}, g.told(r, h.cfg.refuse(op, req, target, caps.NotConfirmed, why))
 			}
 		}
 	}

@@ -78,12 +78,10 @@ func resolveExec(h *Host, r *execReq) (caps.Code, string) {
 				"grant the name that is called, or call the one that is granted"
 	}
 	for _, path := range p.Via {
-		for _, mode := range []caps.Mode{caps.Write, caps.Delete} {
-			if h.exec.atLaunch.Check(caps.Request{Family: caps.FS, Mode: mode, Name: path}).Allow {
-				return caps.ProgramNotPermitted, "the agent may write " + path +
-					", so that it is no program but the agent's own code; " +
-					"take it out of fs_rw, or have the program elsewhere"
-			}
+		if h.exec.mayChange(path) {
+			return caps.ProgramNotPermitted, "the agent may write " + path +
+				", so that it is no program but the agent's own code; " +
+				"take it out of fs_rw, or have the program elsewhere"
 		}
 	}
 	return 0, ""
@@ -100,11 +98,12 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	if err := h.takeInFiles(r); err != nil {
 		return nil, err
 	}
-	holds, err := h.given(r)
+	holds, err := r.given(h.cfg.Gate.Set())
 	if err != nil {
 		return nil, err
 	}
-	env, err := h.childEnv(ctx, r, holds)
+	x := execution{h, r, holds}
+	env, err := x.environment(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +111,8 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	argv[0] = r.program.Name
 	h.budget.Take(caps.ExecSpawns, 1)
 	e, err := h.cfg.Exec.Run(ctx, &Command{
-		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin), Timeout: h.whileLeased(holds,
-			h.timeLeft(caps.ExecTimeoutMS, r.timeout)),
+		File: r.program.File, Argv: argv, Env: env, Dir: r.dir, Stdin: bytesOf(r.stdin),
+		Timeout:   x.whileLeased(h.timeLeft(caps.ExecTimeoutMS, r.timeout)),
 		MaxOutput: MaxExecOutput + maxSecret, Holds: holds,
 	})
 	if err == nil {
@@ -122,32 +121,43 @@ func (h *Host) runProgram(ctx context.Context, p gate.Permit, r *execReq) (*Ende
 	return e, err
 }
 
+// An execution is a program that is about to be started, with what it gets of the
+// run's files.
+type execution struct {
+	h     *Host
+	req   *execReq
+	holds caps.Set
+}
+
 // whileLeased is d, or what is left of it until a lease of files ends: a program
 // keeps the folders that it was given.
-func (h *Host) whileLeased(holds caps.Set, d time.Duration) time.Duration {
-	left := holds.Ending(caps.FS) - h.cfg.Now()/int64(time.Millisecond)
+func (x *execution) whileLeased(d time.Duration) time.Duration {
+	left := x.holds.Ending(caps.FS) - x.h.cfg.Now()/int64(time.Millisecond)
 	return max(time.Millisecond, min(d, time.Duration(min(left, int64(d/time.Millisecond)))*time.Millisecond))
 }
 
-// childEnv is the part of a program's environment that the request names: each
-// name passes the gate, and each value is looked through for handles.
-func (h *Host) childEnv(ctx context.Context, r *execReq, holds caps.Set) ([]string, error) {
-	op, err := h.execOp(r)
-	if err != nil {
-		return nil, err
-	}
-	env := make([]string, 0, len(r.env))
-	for _, v := range r.env {
-		ask := caps.Request{Family: caps.Env, Name: v.name}
-		if _, err := h.permit(op, ask, v.name, nil); err != nil {
+// environment is the part of it that the request names: each name passes the gate,
+// and each value is looked through for handles.
+func (x *execution) environment(ctx context.Context) ([]string, error) {
+	op := x.req.op
+	if op == nil {
+		var err error
+		if op, err = x.h.cfg.Gate.Op(execRunName); err != nil {
 			return nil, err
 		}
-		if why := h.variable(holds, v); why != "" {
-			return nil, h.refuse(op, ask, v.name, caps.ProgramNotPermitted, "env."+v.name+": "+why)
+	}
+	env := make([]string, 0, len(x.req.env))
+	for _, v := range x.req.env {
+		ask := caps.Request{Family: caps.Env, Name: v.name}
+		if _, err := x.h.cfg.permit(op, ask, v.name, nil); err != nil {
+			return nil, err
+		}
+		if why := x.variable(v); why != "" {
+			return nil, x.h.cfg.refuse(op, ask, v.name, caps.ProgramNotPermitted, "env."+v.name+": "+why)
 		}
 	}
-	for _, v := range r.env {
-		value, err := h.fill(ctx, op, v.value, Destination{Program: r.program.File})
+	for _, v := range x.req.env {
+		value, err := x.h.cfg.fill(op, v.value, Destination{Program: x.req.program.File})
 		if err != nil {
 			return nil, err
 		}
@@ -159,19 +169,11 @@ func (h *Host) childEnv(ctx context.Context, r *execReq, holds caps.Set) ([]stri
 	return env, nil
 }
 
-// execOp is what records of r name.
-func (h *Host) execOp(r *execReq) (*gate.Op, error) {
-	if r.op != nil {
-		return r.op, nil
-	}
-	return h.cfg.Gate.Op(execRunName)
-}
-
 // ended is the response: a head's length, the head, both streams, without this
 // run's secrets.
-func (h *Host) ended(e *Ended) ([]byte, error) {
-	stdout, cutOut := h.output(e.Stdout, e.StdoutCut, e.StdoutMax)
-	stderr, cutErr := h.output(e.Stderr, e.StderrCut, e.StderrMax)
+func (d *redactor) ended(e *Ended) ([]byte, error) {
+	stdout, cutOut := d.output(e.Stdout, e.StdoutCut, e.StdoutMax)
+	stderr, cutErr := d.output(e.Stderr, e.StderrCut, e.StderrMax)
 	head, err := json.Marshal(struct {
 		ExitCode    int  `json:"exit_code"`
 		TimedOut    bool `json:"timed_out"`
@@ -187,20 +189,4 @@ func (h *Host) ended(e *Ended) ([]byte, error) {
 	out := make([]byte, 0, 4+len(head)+len(stdout)+len(stderr))
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(head)))
 	return append(append(append(out, head...), stdout...), stderr...), nil
-}
-
-// output is what the guest gets of a stream. Where the stream was cut, what may
-// be the beginning of a secret's value is cut off as well.
-func (h *Host) output(p []byte, cut bool, most int) (kept []byte, truncated bool) {
-	p = h.scrub(p)
-	if cut {
-		p = p[:max(0, len(p)-maxSecret)]
-	}
-	if most <= 0 {
-		most = MaxExecOutput
-	}
-	if most = min(most, MaxExecOutput); len(p) > most {
-		return p[:most], true
-	}
-	return p, cut
 }

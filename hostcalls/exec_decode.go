@@ -137,3 +137,15 @@ func word(w string) string {
 	}
 	return strconv.Quote(w)
 }
+
+// given is what of a run's files the program gets.
+func (r *execReq) given(holds caps.Set) (caps.Set, error) {
+	if r.within == nil {
+		return holds, nil
+	}
+	holds, _, err := holds.Narrow(r.within)
+	if err != nil {
+		return holds, fmt.Errorf("narrowing by %s: %w", r.within.Name, err)
+	}
+	return holds, nil
+}

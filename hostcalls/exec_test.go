@@ -507,7 +507,7 @@ func TestStreamsAreAsLongAsTheOperatorSays(t *testing.T) {
 // However much the operator says, a guest gets no more than the bound; of what was
 // cut so much less that no beginning of a value is left.
 func TestStreamsAreBounded(t *testing.T) {
-	h := &Host{}
+	h := &redactor{cfg: &Config{}}
 	for _, c := range []struct {
 		long, most, kept int
 		cut, truncated   bool
@@ -614,7 +614,7 @@ func TestAProgramEndsWithTheFirstLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := h.whileLeased(set, time.Minute); got != want {
+		if got := (&execution{h: h, holds: set}).whileLeased(time.Minute); got != want {
 			t.Errorf("a lease until %d leaves %v, want %v", ends, got, want)
 		}
 	}

@@ -19,13 +19,13 @@ import (
 
 // variable says what is wrong with the value that a request, or a tool, gives a
 // variable of a program that gets holds: "" nothing.
-func (h *Host) variable(holds caps.Set, v envVar) string {
+func (x *execution) variable(v envVar) string {
 	f := environ.FormOf(v.name)
 	switch {
-	case f != nil && f.Takes(v.value), h.isHandle(v.value):
+	case f != nil && f.Takes(v.value), x.h.isHandle(v.value):
 		return ""
 	case environ.IsPath(v.value):
-		return h.leadsAstray(holds, v.value)
+		return x.leadsAstray(v.value)
 	case f != nil:
 		return "takes " + f.Says + ", a secret's handle alone, or one absolute path"
 	}
@@ -35,21 +35,11 @@ func (h *Host) variable(holds caps.Set, v envVar) string {
 		"anything else as an argument, or leave it out"
 }
 
-// isHandle reports whether value is what begins like a handle, and nothing else:
-// it is given no other value than a secret's.
-func (h *Host) isHandle(value string) bool {
-	if h.cfg.Secrets == nil {
-		return false
-	}
-	words := h.cfg.Secrets.Named(value)
-	return len(words) == 1 && words[0] == value
-}
-
 // leadsAstray says why a program is not given the path: it is shown something else
 // there, somebody can have it run what lies there, or the agent may write it.
-func (h *Host) leadsAstray(holds caps.Set, written string) string {
+func (x *execution) leadsAstray(written string) string {
 	shown := func(p string) bool {
-		return p == nullDevice || h.cfg.Exec.Shows(p) || holds.Check(caps.Request{
+		return p == nullDevice || x.h.cfg.Exec.Shows(p) || x.holds.Check(caps.Request{
 			Family: caps.FS, Mode: caps.Read,
 			Name: p,
 		}).Allow
@@ -59,7 +49,7 @@ func (h *Host) leadsAstray(holds caps.Set, written string) string {
 	if !shown(written) {
 		return unseen // and nothing is said of what lies there
 	}
-	leads, err := h.cfg.Exec.Leads(written)
+	leads, err := x.h.cfg.Exec.Leads(written)
 	switch {
 	case errors.Is(err, ErrNoPrograms):
 		return written + " is in /proc, /sys, /dev or rlp's home, where the agent has files of its own; name data elsewhere"
@@ -72,7 +62,7 @@ func (h *Host) leadsAstray(holds caps.Set, written string) string {
 		return "nobody can tell what " + written + " leads to; name data elsewhere"
 	}
 	for _, p := range leads {
-		if scope := h.mayWrite(p); scope != "" {
+		if scope := x.h.exec.mayWrite(p); scope != "" {
 			return fmt.Sprintf("the agent may write %s, and so what the program finds by %s; name data elsewhere, or take it "+
 				"out of fs_rw", scope, written)
 		}
@@ -88,12 +78,10 @@ const nullDevice = "/dev/null"
 
 // mayWrite is the path that the agent could write when the run began and that is
 // p, holds it, or lies in it; "" if there is none.
-func (h *Host) mayWrite(p string) string {
-	set := h.exec.atLaunch
-	for _, mode := range []caps.Mode{caps.Write, caps.Delete} {
-		if set.Check(caps.Request{Family: caps.FS, Mode: mode, Name: p}).Allow {
-			return p
-		}
+func (s *execState) mayWrite(p string) string {
+	set := s.atLaunch
+	if s.mayChange(p) {
+		return p
 	}
 	for _, g := range set.Grants() {
 		if g.Family == caps.FS && (g.Modes.Has(caps.Write) || g.Modes.Has(caps.Delete)) &&
@@ -102,4 +90,10 @@ func (h *Host) mayWrite(p string) string {
 		}
 	}
 	return ""
+}
+
+// mayChange reports whether the run may write or remove p itself.
+func (s *execState) mayChange(p string) bool {
+	return s.atLaunch.Check(caps.Request{Family: caps.FS, Mode: caps.Write, Name: p}).Allow ||
+		s.atLaunch.Check(caps.Request{Family: caps.FS, Mode: caps.Delete, Name: p}).Allow
 }

@@ -78,37 +78,27 @@ type Config struct {
 // A Host answers the imports of one run. It is used by the goroutine that runs
 // the guest.
 type Host struct {
-	cfg      Config
+	cfg Config
+	redactor
+	conditions
+	taint
+	kbView
+	answers
+
 	result   []byte
+	returned abi.Held // result
 	budget   *budget.Budget
 	children []Child
 	net      netState
-	remark   string      // what the record of this call's end should say beside "ok"
-	unmetBy  string      // the condition that this call does not meet
-	done     audit.Event // the record of the last call's end; here, so that making one allocates nothing
 	exec     execState
 	mcpOps   map[string]*gate.Op // of tools of servers, by scope
 	tools    []*attachedTool     // nil before the first is asked for
-	consent  string              // what the record of this call's end says of it
-	readKey  [2]string           // domain and key that were read last and are no personal data
-	// realKeys are the stored keys of masked ones, by domain; "" where several
-	// have one mask.
-	realKeys map[string]map[string]string
-	raws     []rawDomain // that were asked for
-	calling  string      // the import that is being answered, where there are secrets
 
-	out     []byte              // this call's response
-	pending []byte              // what response_read has still to give
-	failed  error               // why the last call failed, for response_read
-	unread  bool                // one of the two is there, or the last answer counts still
-	bound   map[string][]string // the secrets that the base binds to a host, by host
-	moved   int64               // bytes, of the calls that were not charged for yet
+	remark  string      // what the record of this call's end should say beside "ok"
+	consent string      // and of it
+	done    audit.Event // the record of the last call's end; here, so that making one allocates nothing
 
 	others uint64 // calls of imports whose repeated calls may be answered otherwise, from 1
-
-	answered   abi.Held // out, and what pending is of
-	returned   abi.Held // result
-	remembered abi.Held // realKeys
 }
 
 // An execState is what a run has done with programs.
@@ -135,12 +125,6 @@ type deadline struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-}
-
-// A rawDomain is a domain as the bit that lifts its masking.
-type rawDomain struct {
-	domain, name string
-	isRecorded   bool
 }
 
 // An attachedTool is a tool in a run.
@@ -173,4 +157,58 @@ type body struct {
 	// redo does what call did at a place once more, with the gate's permit; nil
 	// when the same arguments may get another answer.
 	redo func(ctx context.Context, p gate.Permit, place int) ([]byte, error)
+}
+
+// A redactor takes the values of a run's secrets out of what goes to the guest, and
+// of what it hands to the host.
+type redactor struct {
+	cfg     *Config
+	calling string              // the import that is being answered, where there are secrets
+	bound   map[string][]string // the secrets that the base binds to a host, by host
+}
+
+// conditions are what layers say of how something granted may be used, beyond
+// what may be touched. They are read from the set that holds now, where they
+// are the strictest of all layers; each call that one bears on asks here before
+// anything is done.
+type conditions struct {
+	cfg     *Config
+	unmetBy string // the condition that this call does not meet
+}
+
+// A taint marks a run as holding what is not to be trusted.
+type taint struct {
+	cfg    *Config
+	values *redactor
+}
+
+// A kbView is the knowledge base as a run sees it: masked, but for the domains that
+// it may see raw.
+type kbView struct {
+	cfg     *Config
+	readKey [2]string // domain and key that were read last and are no personal data
+	// realKeys are the stored keys of masked ones, by domain; "" where several
+	// have one mask.
+	realKeys   map[string]map[string]string
+	remembered abi.Held    // realKeys
+	raws       []rawDomain // that were asked for
+}
+
+// A rawDomain is a domain as the bit that lifts its masking.
+type rawDomain struct {
+	domain, name string
+	isRecorded   bool
+}
+
+// answers are what a run is told of its calls.
+type answers struct {
+	cfg     *Config
+	values  *redactor
+	bounds  *conditions
+	out     []byte   // this call's response
+	pending []byte   // what response_read has still to give
+	held    abi.Held // out, and what pending is of
+	failed  error    // why the last call failed, for response_read
+	unread  bool     // one of the two is there, or the last answer counts still
+	moved   int64    // bytes, of the calls that were not charged for yet
 }

@@ -181,11 +181,11 @@ func (r *rig) denial(name string, args ...string) (int64, answerJSON) {
 // its own beside the call that all of them go through.
 var whereAsked = map[string]string{
 	"define.go: judge":           "every import that touches anything",
-	"respond.go: permit":         "the five that follow and take a refusal as an error",
+	"refuse.go: permit":          "the five that follow and take a refusal as an error",
 	"kb_mask.go: seesRaw":        "that a domain is seen unmasked, beside that it is read",
-	"exec.go: childEnv":          "each variable of a program",
+	"exec.go: environment":       "each variable of a program",
 	"secret_handle.go: fill":     "the value behind a handle, at each use",
-	"net_carry.go: carry":        "the secret that a redirect would carry on",
+	"net_send.go: carry":         "the secret that a redirect would carry on",
 	"net_send.go: admit":         "each request of a call, which redirects make several",
 	"tool_call.go: callAttached": "each need of an attached tool",
 }

@@ -26,7 +26,7 @@ func (h *Host) Funcs() ([]abi.Func, error) {
 // Signatures is the table without anything behind it, for checking what a
 // module imports.
 func Signatures(added ...Added) []abi.Func {
-	funcs := []abi.Func{(&Host{}).responseRead()}
+	funcs := []abi.Func{(&answers{}).responseRead()}
 	for _, d := range table(added) {
 		funcs = append(funcs, d.signature())
 	}
@@ -77,5 +77,9 @@ func (h *Host) Result() []byte {
 
 // New makes the imports of a run.
 func New(cfg Config) *Host {
-	return &Host{cfg: cfg, budget: budget.New(cfg.Limits, cfg.Above), others: 1}
+	h := &Host{cfg: cfg, budget: budget.New(cfg.Limits, cfg.Above), others: 1}
+	h.redactor.cfg, h.conditions.cfg, h.kbView.cfg = &h.cfg, &h.cfg, &h.cfg
+	h.taint = taint{&h.cfg, &h.redactor}
+	h.answers = answers{cfg: &h.cfg, values: &h.redactor, bounds: &h.conditions}
+	return h
 }

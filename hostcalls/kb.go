@@ -2,7 +2,11 @@ package hostcalls
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/gate"
@@ -94,26 +98,9 @@ var kbList = define("kb_list", 2, caps.KBRead, gated[kbReq]{
 	},
 })
 
-func (h *Host) listRaw(ctx context.Context, r kbReq) ([]KBEntry, error) {
-	entries, err := h.cfg.KB.List(ctx, r.domain, r.key)
-	if entries == nil {
-		entries = []KBEntry{}
-	}
-	return entries, kbError(err)
-}
-
 // change is what r makes of the stored key.
 func (h *Host) change(r kbReq, key string) KBChange {
 	return KBChange{Domain: r.domain, Key: key, Value: []byte(r.value), Because: h.taintedBy()}
-}
-
-// place is the stored key that a value goes to, once it may.
-func (h *Host) place(ctx context.Context, op string, r kbReq) (string, error) {
-	key, err := h.keyToWrite(ctx, op, r)
-	if err != nil {
-		return "", err
-	}
-	return key, h.keepsData(ctx, r, key)
 }
 
 func (h *Host) wrote(r kbReq, revision uint64, err error) ([]byte, error) {
@@ -123,4 +110,81 @@ func (h *Host) wrote(r kbReq, revision uint64, err error) ([]byte, error) {
 	h.budget.Take(caps.KBWriteBytes, int64(len(r.value)))
 	h.out = strconv.AppendUint(h.out[:0], revision, 10)
 	return h.out, nil
+}
+
+type kbReq struct {
+	domain, key string
+	value       string
+	revision    uint64
+}
+
+func (r kbReq) target() string { return r.domain + "/" + r.key }
+
+var errKey = &Fail{Errno: Inval, Hint: "a key is 1 to 1024 bytes of UTF-8 without control characters"}
+
+func kbKey(in []string) (kbReq, error) {
+	r := kbReq{domain: strings.Clone(in[0]), key: strings.Clone(in[1])}
+	if r.key == "" {
+		return r, errKey
+	}
+	return r, checkText(r.domain, r.key)
+}
+
+func kbPrefix(in []string) (kbReq, error) {
+	r := kbReq{domain: strings.Clone(in[0]), key: strings.Clone(in[1])}
+	return r, checkText(r.domain, r.key)
+}
+
+func checkText(words ...string) error {
+	for _, w := range words {
+		if len(w) > MaxKey || !utf8.ValidString(w) || strings.ContainsFunc(w, func(r rune) bool {
+			return r < ' ' ||
+				r == 0x7f
+		}) {
+			return errKey
+		}
+	}
+	return nil
+}
+
+func kbValue(in []string) (kbReq, error) {
+	r, err := kbKey(in)
+	r.value = in[2]
+	if err == nil && len(r.value) > MaxValue {
+		err = &Fail{Errno: TooBig, Hint: "a value is at most 1 MiB"}
+	}
+	return r, err
+}
+
+func kbRevision(in []string) (kbReq, error) {
+	r, err := kbValue(in)
+	if err != nil {
+		return r, err
+	}
+	r.revision, err = strconv.ParseUint(in[3], 10, 64)
+	if err != nil {
+		return r, &Fail{Errno: Inval, Hint: "the revision is decimal text, 0 for a key that is not there"}
+	}
+	return r, nil
+}
+
+func kbReads(r kbReq) (caps.Request, string) {
+	return caps.Request{Family: caps.KBRead, Name: r.domain}, r.target()
+}
+
+func kbWrites(r kbReq) (caps.Request, string) {
+	return caps.Request{Family: caps.KBWrite, Name: r.domain}, r.target()
+}
+
+func kbPayload(r kbReq) [][]byte {
+	return [][]byte{[]byte(r.domain), []byte(r.key), []byte(r.value)}
+}
+
+// kbError gives a missing key its own number; what the store says otherwise is
+// either a Fail already or the host's own trouble.
+func kbError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Fail{Errno: Noent, Hint: "no such key"}
+	}
+	return err
 }

@@ -14,19 +14,19 @@ import (
 )
 
 // rawOf is the bit that lifts the masking of a domain.
-func (h *Host) rawOf(domain string) *rawDomain {
-	for i := range h.raws {
-		if h.raws[i].domain == domain {
-			return &h.raws[i]
+func (b *kbView) rawOf(domain string) *rawDomain {
+	for i := range b.raws {
+		if b.raws[i].domain == domain {
+			return &b.raws[i]
 		}
 	}
-	h.raws = append(h.raws, rawDomain{domain: strings.Clone(domain), name: domain + "_raw"})
-	return &h.raws[len(h.raws)-1]
+	b.raws = append(b.raws, rawDomain{domain: strings.Clone(domain), name: domain + "_raw"})
+	return &b.raws[len(b.raws)-1]
 }
 
 // holdsRaw reports whether the run may see the domain unmasked now.
-func (h *Host) holdsRaw(r *rawDomain) bool {
-	return h.cfg.Gate.Set().Check(caps.Request{Family: caps.KBRead, Name: r.name}).Allow
+func (b *kbView) holdsRaw(r *rawDomain) bool {
+	return b.cfg.Gate.Set().Check(caps.Request{Family: caps.KBRead, Name: r.name}).Allow
 }
 
 // errNoKB is what a run without a knowledge base is told.
@@ -35,21 +35,21 @@ var errNoKB = &Fail{Errno: Notsup, Hint: "there is no knowledge base here"}
 // seesRaw reports whether the call op sees the domain unmasked. That it does is
 // a decision of its own and recorded once a run, as that of the clock is; that
 // it does not takes nothing from what was permitted, which is to see masks.
-func (h *Host) seesRaw(op, domain string) (bool, error) {
-	r := h.rawOf(domain)
+func (b *kbView) seesRaw(op, domain string) (bool, error) {
+	r := b.rawOf(domain)
 	switch {
-	case h.cfg.KB == nil:
+	case b.cfg.KB == nil:
 		return false, errNoKB
-	case !h.holdsRaw(r):
+	case !b.holdsRaw(r):
 		return false, nil
 	case r.isRecorded:
 		return true, nil
 	}
-	o, err := h.cfg.Gate.Op(op)
+	o, err := b.cfg.Gate.Op(op)
 	if err != nil {
 		return false, err
 	}
-	if _, err := h.permit(o, caps.Request{Family: caps.KBRead, Name: r.name}, r.name, nil); err != nil {
+	if _, err := b.cfg.permit(o, caps.Request{Family: caps.KBRead, Name: r.name}, r.name, nil); err != nil {
 		return false, err
 	}
 	r.isRecorded = true
@@ -57,25 +57,25 @@ func (h *Host) seesRaw(op, domain string) (bool, error) {
 }
 
 // mayRead reports whether the run may read the domain, masked at least.
-func (h *Host) mayRead(domain string) bool {
-	return h.cfg.Gate.Set().Check(caps.Request{Family: caps.KBRead, Name: domain}).Allow
+func (b *kbView) mayRead(domain string) bool {
+	return b.cfg.Gate.Set().Check(caps.Request{Family: caps.KBRead, Name: domain}).Allow
 }
 
 // errNoMasks keeps a store without masks from being read raw.
 var errNoMasks = &Fail{Errno: Notsup, Hint: "values cannot be masked here, so they are not shown"}
 
-func (h *Host) mask(domain string, value []byte) ([]byte, error) {
-	if h.cfg.Masks == nil {
+func (b *kbView) mask(domain string, value []byte) ([]byte, error) {
+	if b.cfg.Masks == nil {
 		return nil, errNoMasks
 	}
-	return h.cfg.Masks.Mask(domain, value)
+	return b.cfg.Masks.Mask(domain, value)
 }
 
-func (h *Host) maskKey(domain, key string) (string, error) {
-	if h.cfg.Masks == nil {
+func (b *kbView) maskKey(domain, key string) (string, error) {
+	if b.cfg.Masks == nil {
 		return "", errNoMasks
 	}
-	return h.cfg.Masks.MaskKey(domain, key)
+	return b.cfg.Masks.MaskKey(domain, key)
 }
 
 // rawHint is what a run would need to see a domain unmasked.
@@ -86,48 +86,48 @@ func rawHint(what, domain string) *Fail {
 // keyToRead is the stored key that r names: as it is, or by its mask. A run that
 // sees masks names what is masked by its mask alone, or it could try out who is
 // stored here.
-func (h *Host) keyToRead(ctx context.Context, r kbReq, raw bool) (string, error) {
-	if h.hasMark(r.key) {
-		return h.unmasked(ctx, r.domain, r.key)
+func (b *kbView) keyToRead(ctx context.Context, r kbReq, raw bool) (string, error) {
+	if b.hasMark(r.key) {
+		return b.unmasked(ctx, r.domain, r.key)
 	}
 	if raw {
 		return r.key, nil
 	}
-	if h.readKey == [2]string{r.domain, r.key} {
+	if b.readKey == [2]string{r.domain, r.key} {
 		return r.key, nil
 	}
-	masked, err := h.maskKey(r.domain, r.key)
+	masked, err := b.maskKey(r.domain, r.key)
 	if err == nil && masked != r.key {
 		err = rawHint("this key is personal: name it as kb_list does, by its mask", r.domain)
 	}
 	if err == nil {
-		h.readKey = [2]string{r.domain, r.key}
+		b.readKey = [2]string{r.domain, r.key}
 	}
 	return r.key, err
 }
 
 // keyToWrite is the same for what changes a value. To put one under a personal
 // key is answered alike whether it is there; comparing and deleting would tell.
-func (h *Host) keyToWrite(ctx context.Context, op string, r kbReq) (string, error) {
-	if h.cfg.KB == nil {
+func (b *kbView) keyToWrite(ctx context.Context, op string, r kbReq) (string, error) {
+	if b.cfg.KB == nil {
 		return "", errNoKB
 	}
-	if h.hasMark(r.key) {
-		if !h.mayRead(r.domain) {
+	if b.hasMark(r.key) {
+		if !b.mayRead(r.domain) {
 			return "", rawHint("a mask names what may be read", r.domain)
 		}
-		return h.unmasked(ctx, r.domain, r.key)
+		return b.unmasked(ctx, r.domain, r.key)
 	}
-	if op == "kb_put" || h.cfg.Masks == nil {
+	if op == "kb_put" || b.cfg.Masks == nil {
 		return r.key, nil
 	}
-	masked, err := h.maskKey(r.domain, r.key)
+	masked, err := b.maskKey(r.domain, r.key)
 	if err != nil || masked == r.key {
 		return r.key, err
 	}
 	raw := false
-	if h.mayRead(r.domain) {
-		raw, err = h.seesRaw(op, r.domain)
+	if b.mayRead(r.domain) {
+		raw, err = b.seesRaw(op, r.domain)
 	}
 	if err == nil && !raw {
 		err = rawHint("this key is personal: name it as kb_list does, by its mask", r.domain)
@@ -135,18 +135,18 @@ func (h *Host) keyToWrite(ctx context.Context, op string, r kbReq) (string, erro
 	return r.key, err
 }
 
-func (h *Host) hasMark(key string) bool {
-	return h.cfg.Masks != nil && strings.Contains(key, "<") && len(h.cfg.Masks.Marks([]byte(key))) > 0
+func (b *kbView) hasMark(key string) bool {
+	return b.cfg.Masks != nil && strings.Contains(key, "<") && len(b.cfg.Masks.Marks([]byte(key))) > 0
 }
 
 // unmasked is the stored key of which masked is the masked form.
-func (h *Host) unmasked(ctx context.Context, domain, masked string) (string, error) {
-	key, ok := h.realKeys[domain][masked]
+func (b *kbView) unmasked(ctx context.Context, domain, masked string) (string, error) {
+	key, ok := b.realKeys[domain][masked]
 	if !ok {
-		if _, err := h.maskedKeys(ctx, domain, ""); err != nil {
+		if _, err := b.maskedKeys(ctx, domain, ""); err != nil {
 			return "", err
 		}
-		key, ok = h.realKeys[domain][masked]
+		key, ok = b.realKeys[domain][masked]
 	}
 	switch {
 	case !ok:
@@ -166,15 +166,15 @@ type maskedEntry struct {
 // maskedKeys lists the entries whose stored keys begin with prefix, and
 // remembers which masks stand for which of them. A key that is shared by
 // several is remembered as none.
-func (h *Host) maskedKeys(ctx context.Context, domain, prefix string) ([]maskedEntry, error) {
-	entries, err := h.cfg.KB.List(ctx, domain, prefix)
+func (b *kbView) maskedKeys(ctx context.Context, domain, prefix string) ([]maskedEntry, error) {
+	entries, err := b.cfg.KB.List(ctx, domain, prefix)
 	if err != nil {
 		return nil, kbError(err)
 	}
 	real := map[string]string{}
 	list := make([]maskedEntry, len(entries))
 	for i, e := range entries {
-		masked, err := h.maskKey(domain, e.Key)
+		masked, err := b.maskKey(domain, e.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -188,11 +188,11 @@ func (h *Host) maskedKeys(ctx context.Context, domain, prefix string) ([]maskedE
 		list[i] = maskedEntry{KBEntry{masked, e.Revision, e.Size, e.Trusted}, e.Key}
 	}
 	if prefix == "" {
-		if h.realKeys == nil {
-			h.realKeys = map[string]map[string]string{}
+		if b.realKeys == nil {
+			b.realKeys = map[string]map[string]string{}
 		}
-		h.realKeys[domain] = real
-		if err := h.remembered.Set(ctx, sizeOf(h.realKeys)); err != nil {
+		b.realKeys[domain] = real
+		if err := b.remembered.Set(ctx, sizeOf(b.realKeys)); err != nil {
 			return nil, err
 		}
 	}
@@ -211,9 +211,9 @@ func sizeOf(keys map[string]map[string]string) (n int) {
 
 // listMasked is what kb_list shows a run that sees masks: the prefix, the order
 // and the sizes are those of what it sees.
-func (h *Host) listMasked(ctx context.Context, r kbReq) ([]KBEntry, error) {
+func (b *kbView) listMasked(ctx context.Context, r kbReq) ([]KBEntry, error) {
 	stored, _, _ := strings.Cut(r.key, "<") // what stands before a mask is stored as it is
-	entries, err := h.maskedKeys(ctx, r.domain, stored)
+	entries, err := b.maskedKeys(ctx, r.domain, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (h *Host) listMasked(ctx context.Context, r kbReq) ([]KBEntry, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		stored, err := h.cfg.KB.Get(ctx, r.domain, e.real)
+		stored, err := b.cfg.KB.Get(ctx, r.domain, e.real)
 		if err = kbError(err); err != nil {
 			if f := (*Fail)(nil); errors.As(err, &f) && f.Errno == Noent {
 				continue // deleted since
@@ -233,7 +233,7 @@ func (h *Host) listMasked(ctx context.Context, r kbReq) ([]KBEntry, error) {
 			return nil, err
 		}
 		if !stored.Plain {
-			if stored.Bytes, err = h.mask(r.domain, stored.Bytes); err != nil {
+			if stored.Bytes, err = b.mask(r.domain, stored.Bytes); err != nil {
 				return nil, err
 			}
 		}
@@ -250,9 +250,9 @@ func (h *Host) listMasked(ctx context.Context, r kbReq) ([]KBEntry, error) {
 }
 
 // maskHits masks the names of what a search found.
-func (h *Host) maskHits(domain string, hits []KBHit) ([]KBHit, error) {
+func (b *kbView) maskHits(domain string, hits []KBHit) ([]KBHit, error) {
 	for i := range hits {
-		key, err := h.maskKey(domain, hits[i].Key)
+		key, err := b.maskKey(domain, hits[i].Key)
 		if err != nil {
 			return nil, err
 		}
@@ -266,17 +266,17 @@ func (h *Host) maskHits(domain string, hits []KBHit) ([]KBHit, error) {
 // destroy the rest of it. Where the run names a personal key by itself it is
 // refused such a value whatever is stored, or it could try out who is, and with
 // what data.
-func (h *Host) keepsData(ctx context.Context, r kbReq, key string) error {
+func (b *kbView) keepsData(ctx context.Context, r kbReq, key string) error {
 	domain, named, value := r.domain, r.key, r.value
-	if h.cfg.Masks == nil || !h.mayRead(domain) || h.holdsRaw(h.rawOf(domain)) {
+	if b.cfg.Masks == nil || !b.mayRead(domain) || b.holdsRaw(b.rawOf(domain)) {
 		return nil
 	}
-	marks := h.cfg.Masks.Marks([]byte(value))
+	marks := b.cfg.Masks.Marks([]byte(value))
 	if len(marks) == 0 {
 		return nil
 	}
 	if named == key {
-		masked, err := h.maskKey(domain, key)
+		masked, err := b.maskKey(domain, key)
 		if err == nil && masked != key {
 			err = rawHint("this key is personal: a value with masks is stored under its mask", domain)
 		}
@@ -284,19 +284,19 @@ func (h *Host) keepsData(ctx context.Context, r kbReq, key string) error {
 			return err
 		}
 	}
-	stored, err := h.cfg.KB.Get(ctx, domain, key)
+	stored, err := b.cfg.KB.Get(ctx, domain, key)
 	if err = kbError(err); err != nil {
 		if f := (*Fail)(nil); errors.As(err, &f) && f.Errno == Noent {
 			return nil
 		}
 		return err
 	}
-	literal := h.cfg.Masks.Marks(stored.Bytes)
-	masked, err := h.mask(domain, bytes.Clone(stored.Bytes))
+	literal := b.cfg.Masks.Marks(stored.Bytes)
+	masked, err := b.mask(domain, bytes.Clone(stored.Bytes))
 	if err != nil {
 		return err
 	}
-	for _, m := range h.cfg.Masks.Marks(masked) {
+	for _, m := range b.cfg.Masks.Marks(masked) {
 		if slices.Contains(marks, m) && !slices.Contains(literal, m) {
 			return rawHint("the value holds the mask "+m+
 				" of what is stored here, which would be lost: store yours under another key", domain)
@@ -314,4 +314,21 @@ func encodeList(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func (b *kbView) listRaw(ctx context.Context, r kbReq) ([]KBEntry, error) {
+	entries, err := b.cfg.KB.List(ctx, r.domain, r.key)
+	if entries == nil {
+		entries = []KBEntry{}
+	}
+	return entries, kbError(err)
+}
+
+// place is the stored key that a value goes to, once it may.
+func (b *kbView) place(ctx context.Context, op string, r kbReq) (string, error) {
+	key, err := b.keyToWrite(ctx, op, r)
+	if err != nil {
+		return "", err
+	}
+	return key, b.keepsData(ctx, r, key)
 }

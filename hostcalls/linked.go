@@ -134,7 +134,7 @@ func (l *linked) begin(ctx context.Context) error {
 	h := l.h
 	h.calling = l.def.name
 	h.pending, h.failed, h.unread = nil, nil, false
-	return h.answered.Set(ctx, cap(h.out))
+	return h.held.Set(ctx, cap(h.out))
 }
 
 // anew answers a call as the first of its kind, at the place of the same one if
@@ -172,7 +172,7 @@ func (l *linked) first(ctx context.Context, c *call, errno Errno) ([]byte, error
 			return nil, denied(den, "")
 		}
 		if !l.gate.Spend() {
-			return nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"}
+			return nil, errSpent
 		}
 	}
 	since := h.others
@@ -186,7 +186,7 @@ func (l *linked) first(ctx context.Context, c *call, errno Errno) ([]byte, error
 	resp, a, err := l.call(ctx, c.in, c.place)
 	c.since, c.answer, c.denial = since, a, nil
 	if !a.OK() && err != nil {
-		c.denial, c.errno = err, number(h.errno(err))
+		c.denial, c.errno = err, number(errnoOf(err))
 	}
 	return resp, err
 }
@@ -219,7 +219,7 @@ func (l *linked) respond(ctx context.Context, mem []byte, stack []uint64, resp [
 		stack[0] = 0
 		return l.gate.Err()
 	}
-	if err := l.h.answered.Set(ctx, max(len(resp), cap(l.h.out))); err != nil {
+	if err := l.h.held.Set(ctx, max(len(resp), cap(l.h.out))); err != nil {
 		return err
 	}
 	if len(resp) > cap(l.h.out) {

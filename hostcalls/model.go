@@ -149,7 +149,7 @@ func (h *Host) modelError(name string, err error) error {
 		if refusal.Reason != model.NoProvider {
 			errno = Dquot
 		}
-		h.warn(fmt.Errorf("%s: %w", name, errors.Join(refusal, refusal.Cause)))
+		h.cfg.warn(fmt.Errorf("%s: %w", name, errors.Join(refusal, refusal.Cause)))
 		return &modelFailure{err, &Fail{Errno: errno, Hint: refusal.Hint, Reason: refusalCode(refusal.Reason)}}
 	}
 	var f *model.Failure
@@ -158,7 +158,7 @@ func (h *Host) modelError(name string, err error) error {
 	}
 	errno, hint := failureWords(f)
 	if f.Kind == model.Refused {
-		h.warn(fmt.Errorf("%s: the provider does not take the operator's key (status %d)", name, f.Status))
+		h.cfg.warn(fmt.Errorf("%s: the provider does not take the operator's key (status %d)", name, f.Status))
 	}
 	if f.Detail != "" {
 		hint += ": " + h.scrubText(f.Detail)

@@ -72,7 +72,7 @@ func (x *exchange) tooLarge(limited bool) error {
 		if _, bounded := budgetRoom(x.h.budget); !bounded {
 			x.h.over(caps.NetMaxResponseBytes, MaxResponseBody)
 		}
-		return x.refuse(caps.BudgetExhausted)
+		return x.refuse(caps.BudgetExhausted, "")
 	}
 	return &Fail{Errno: TooBig, Hint: fmt.Sprintf("the body of an answer is at most %d MiB", MaxResponseBody>>20)}
 }
@@ -124,7 +124,7 @@ func (x *exchange) read(out []byte, resp *http.Response, room int64) ([]byte, er
 		}
 		got, err := resp.Body.Read(out[len(out):cap(out)])
 		out = out[:len(out)+got]
-		if err := x.h.answered.Set(x.ctx, len(out)); err != nil {
+		if err := x.h.held.Set(x.ctx, len(out)); err != nil {
 			return out, err
 		}
 		switch {

@@ -26,7 +26,7 @@ func (x *exchange) fill(r *httpReq) error {
 	for _, f := range r.header {
 		values := make([]string, len(f.values))
 		for i, v := range f.values {
-			full, err := x.h.fill(x.ctx, x.op, v, dst)
+			full, err := x.h.cfg.fill(x.op, v, dst)
 			switch {
 			case err != nil:
 				return err
@@ -65,7 +65,7 @@ func (x *exchange) fillForm(dst Destination) error {
 	for i, pair := range pairs {
 		key, raw, _ := strings.Cut(pair, "=")
 		value, _ := url.QueryUnescape(raw) // "" where it is none: sent as the guest wrote it, and no value goes there
-		full, err := x.h.fill(x.ctx, x.op, value, dst)
+		full, err := x.h.cfg.fill(x.op, value, dst)
 		if err != nil {
 			return err
 		}

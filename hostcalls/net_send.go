@@ -3,7 +3,6 @@ package hostcalls
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
@@ -112,7 +111,7 @@ func (x *exchange) take(resp *http.Response, err error) (*http.Response, error) 
 	x.h.budget.Take(caps.NetBytes, headerSize(resp.Header))
 	if !x.h.budget.Allows(caps.NetBytes, 0) {
 		_ = resp.Body.Close()
-		return nil, x.refuse(caps.BudgetExhausted)
+		return nil, x.refuse(caps.BudgetExhausted, "")
 	}
 	return resp, nil
 }
@@ -177,11 +176,10 @@ func (x *exchange) turn(status int, location string) error {
 		return nil
 	}
 	if x.fixed {
-		return x.h.refuse(x.op, x.request(), x.Shown, caps.HostNotPermitted,
-			"the server redirected to another host, where this tool does not go")
+		return x.refuse(caps.HostNotPermitted, "the server redirected to another host, where this tool does not go")
 	}
 	if x.secret {
-		return x.h.refuse(x.op, x.request(), x.Shown, caps.SecretNotPermitted,
+		return x.refuse(caps.SecretNotPermitted,
 			"the server redirected to another host, where a body with a secret in it does not go")
 	}
 	x.forget()
@@ -233,13 +231,13 @@ func (x *exchange) admit() (gate.Permit, error) {
 		code, over = x.h.net.over(x.h, x.mode, x.Host, x.size())
 	}
 	if over {
-		return gate.Permit{}, x.refuse(code)
+		return gate.Permit{}, x.refuse(code, "")
 	}
 	claim := web.Claim{
 		Place: x.Place, Method: x.method, Headers: slices.Collect(maps.Keys(x.header)), Body: x.body, Tool: x.fixed,
 	}
 	if why := x.h.disguised(&claim); why != "" && x.h.cfg.Gate.Would(x.op, x.request()) {
-		return gate.Permit{}, x.h.refuse(x.op, x.request(), x.Shown, caps.MethodNotPermitted, "the server redirected, and "+
+		return gate.Permit{}, x.refuse(caps.MethodNotPermitted, "the server redirected, and "+
 			why)
 	}
 	if x.h.cfg.ConfirmExternal && !x.fixed && writes(x.mode) && x.h.cfg.Gate.Would(x.op, x.request()) {
@@ -248,22 +246,37 @@ func (x *exchange) admit() (gate.Permit, error) {
 			Arguments: x.body,
 		}
 		if why := x.h.unconfirmed(x.ctx, q); why != "" {
-			return gate.Permit{}, x.h.refuse(x.op, x.request(), x.Shown, caps.NotConfirmed, why)
+			return gate.Permit{}, x.refuse(caps.NotConfirmed, why)
 		}
 	}
 	args := x.h.cfg.Gate.ArgsHash(x.op, []byte(x.method), []byte(x.URL.String()), bytesOf(x.body))
-	return x.h.permit(x.op, x.request(), x.Shown, &args)
+	return x.h.cfg.permit(x.op, x.request(), x.Shown, &args)
 }
 
-// minTLS is the version that a connection must have, as [HTTP] takes it; nil
-// for what the component itself wants.
-func (h *Host) minTLS() *tls.ConnectionState {
-	v, _ := h.condition(caps.NetMinTLS)
-	switch {
-	case v <= 12:
-		return nil
-	case v == 13:
-		return &tls.ConnectionState{Version: tls.VersionTLS13}
+// carry refuses a redirect that would take a value of this run along, in its
+// URL, to where that may not go. location is as the server wrote it, since a
+// host is folded and mapped in its canonical spelling; next is what came of it,
+// the zero place if nothing did. To the very server that redirects the value may
+// go if it may be put into a request to it; each such use passes the gate.
+func (x *exchange) carry(location string, next web.Place) error {
+	ids := x.h.valuesIn(location)
+	if next.URL != nil {
+		ids = append(ids, x.h.valuesIn(next.URL.String())...)
 	}
-	return &tls.ConnectionState{Version: 0xffff} // none that there is
+	if len(ids) == 0 {
+		return nil
+	}
+	if next.Scheme != x.Scheme || next.Host != x.Host {
+		// Recorded of the server that redirects: the other's name may be the value.
+		return x.h.cfg.refuse(x.op, x.request(), x.h.scrubText(x.Shown), caps.SecretNotPermitted,
+			"the server redirected to another host with a secret in the URL, which does not go there")
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		use := Destination{Host: x.Host}.request(id)
+		if _, err := x.h.cfg.permit(x.op, use, x.h.cfg.shown(use), nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }

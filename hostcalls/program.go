@@ -51,7 +51,7 @@ func (r *Refusal) Unwrap() error { return r.err }
 
 // refusal is err as the program is told of it.
 func (p *ProgramHost) refusal(err error) error {
-	n := p.h.errno(err)
+	n := errnoOf(err)
 	return &Refusal{n, p.h.scrub(p.h.explain(n, err)), err}
 }
 
@@ -116,7 +116,7 @@ func (p *ProgramHost) begin(ctx context.Context, q *RouteRequest) (*sending, *ht
 	}
 	req, target := httpCall.touches(r)
 	if q.Route == nil {
-		return nil, nil, p.refusal(h.refuse(p.send, req, target, caps.RouteNotPermitted, ""))
+		return nil, nil, p.refusal(h.cfg.refuse(p.send, req, target, caps.RouteNotPermitted, ""))
 	}
 	a, err := httpCall.judge(ctx, h, p.send, &r)
 	if err != nil {
@@ -230,9 +230,9 @@ func (s *sending) more(piece []byte, err error) {
 	switch {
 	case s.passed > s.most:
 		h.over(caps.NetMaxResponseBytes, s.passed)
-		s.err = s.x.refuse(caps.BudgetExhausted)
+		s.err = s.x.refuse(caps.BudgetExhausted, "")
 	case !h.budget.Allows(caps.NetBytes, 0):
-		s.err = s.x.refuse(caps.BudgetExhausted)
+		s.err = s.x.refuse(caps.BudgetExhausted, "")
 	case err == io.EOF && s.x.ctx.Err() == nil:
 		s.err = io.EOF
 	case err != nil:

@@ -13,7 +13,7 @@ import (
 var secretHandle = define("secret_handle", 1, caps.Secrets, gated[secretReq]{
 	decode:  decodeSecret,
 	touches: func(r secretReq) (caps.Request, string) { return r.request(), hiddenSecret },
-	target:  func(h *Host, r secretReq) string { return h.shownSecret(r.request()) },
+	target:  func(h *Host, r secretReq) string { return h.cfg.shown(r.request()) },
 	payload: func(r secretReq) [][]byte { return [][]byte{[]byte(r.id)} },
 	budget: func(h *Host, _ secretReq) (caps.Code, bool) {
 		return caps.Unavailable, h.cfg.Secrets == nil
@@ -25,12 +25,12 @@ var secretHandle = define("secret_handle", 1, caps.Secrets, gated[secretReq]{
 		case err == nil:
 			return append(h.out[:0], handle...), nil
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, h.noSecret(r, caps.SecretUnknown)
+			return nil, h.cfg.noSecret(r, caps.SecretUnknown)
 		case errors.Is(err, errors.ErrUnsupported):
-			h.warn(err)
-			return nil, h.noSecret(r, caps.Unavailable)
+			h.cfg.warn(err)
+			return nil, h.cfg.noSecret(r, caps.Unavailable)
 		}
-		h.warn(err)
+		h.cfg.warn(err)
 		return nil, err
 	},
 })
@@ -41,8 +41,8 @@ func decodeSecret(in []string) (secretReq, error) {
 }
 
 // noSecret records that what was permitted is not there.
-func (h *Host) noSecret(r secretReq, code caps.Code) error {
-	op, err := h.cfg.Gate.Op("secret_handle")
+func (c *Config) noSecret(r secretReq, code caps.Code) error {
+	op, err := c.Gate.Op("secret_handle")
 	if err != nil {
 		return err
 	}
@@ -50,34 +50,57 @@ func (h *Host) noSecret(r secretReq, code caps.Code) error {
 	if code == caps.Unavailable {
 		why = "the secrets of this host cannot be read now; the report of the run says why"
 	}
-	return h.refuse(op, r.request(), hiddenSecret, code, why)
+	return c.refuse(op, r.request(), hiddenSecret, code, why)
 }
 
 // fill puts the values of this run's secrets in the place of their handles in
 // text. Each secret passes the gate again: what was taken from the run since it
 // got the handle is not put in. What begins like a handle and is none of this
 // run's is refused.
-func (h *Host) fill(_ context.Context, op *gate.Op, text string, dst Destination) (string, error) {
-	if h.cfg.Secrets == nil {
+func (c *Config) fill(op *gate.Op, text string, dst Destination) (string, error) {
+	if c.Secrets == nil {
 		return text, nil
 	}
-	out, err := h.cfg.Secrets.Fill(text, func(id string) error {
+	out, err := c.Secrets.Fill(text, func(id string) error {
 		req := dst.request(id)
-		if _, err := h.permit(op, req, h.shownSecret(req), nil); err != nil {
+		if _, err := c.permit(op, req, c.shown(req), nil); err != nil {
 			return err
 		}
 		if dst.Host == "" {
 			return nil
 		}
-		if err := h.cfg.Secrets.Sending(id, dst.Host); err != nil {
-			h.warn(err)
-			return h.refuse(op, req, h.shownSecret(req), caps.Unavailable, "")
+		if err := c.Secrets.Sending(id, dst.Host); err != nil {
+			c.warn(err)
+			return c.refuse(op, req, c.shown(req), caps.Unavailable, "")
 		}
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		any := caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: "*"}
-		return "", h.refuse(op, any, hiddenSecret, caps.SecretUnknown, "")
+		return "", c.refuse(op, any, hiddenSecret, caps.SecretUnknown, "")
 	}
 	return out, err
+}
+
+// A Destination is where a value is about to go: one of the two.
+type Destination struct {
+	Host    string // canonical host:port
+	Program string // absolute path
+}
+
+// request asks for the use of the secret id. A program is no host: it needs a
+// secret that is granted without hosts.
+func (d Destination) request(id string) caps.Request {
+	r := caps.Request{Family: caps.Secrets, Mode: caps.Use, Name: id}
+	if d.Program == "" {
+		r.Name += "@" + d.Host
+	}
+	return r
+}
+
+// A secretReq asks for the handle of one secret.
+type secretReq struct{ id string }
+
+func (r secretReq) request() caps.Request {
+	return caps.Request{Family: caps.Secrets, Mode: caps.Get, Name: r.id}
 }

@@ -138,7 +138,7 @@ func TestHeadsWithoutValues(t *testing.T) {
 	if got := string(r.host.scrubFirst([]byte(`{"a":"1","b":"2"}`))); got != `{"a":"1","b":"2"}` {
 		t.Errorf("the structure is gone: %s", got)
 	}
-	(&Host{}).warn(errors.New("nobody is told"))
+	(&Config{}).warn(errors.New("nobody is told"))
 }
 
 // An id of a secret is read as strictly as in a policy.

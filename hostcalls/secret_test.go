@@ -142,7 +142,7 @@ func TestFillAsksTheGate(t *testing.T) {
 		}
 		for _, dst := range []Destination{api, other, wild, program} {
 			before := len(r.log.Decisions)
-			got, err := r.host.fill(t.Context(), op, "Bearer "+handle, dst)
+			got, err := r.host.cfg.fill(op, "Bearer "+handle, dst)
 			if slices.Contains(c.want, dst) {
 				if got != "Bearer "+mailText || err != nil {
 					t.Errorf("%s - %s to %v: %q, %v", c.grant, c.deny, dst, got, err)
@@ -167,11 +167,11 @@ func TestForeignHandlesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := Destination{Host: "api.x.org:443"}
-	if got, err := r.host.fill(t.Context(), op, r.handle(mailKey), dst); got != mailText || err != nil {
+	if got, err := r.host.cfg.fill(op, r.handle(mailKey), dst); got != mailText || err != nil {
 		t.Fatalf("control: %q, %v", got, err)
 	}
 	for _, text := range []string{other.handle(mailKey), "rlsec_x", "a rlsec_" + strings.Repeat("a", 32)} {
-		got, err := r.host.fill(t.Context(), op, text, dst)
+		got, err := r.host.cfg.fill(op, text, dst)
 		if hint := string(r.host.explain(Acces, err)); !strings.Contains(hint, "secret_unknown") ||
 			!strings.Contains(hint, "secret_handle") {
 			t.Errorf("explained: %s", hint)

@@ -19,79 +19,77 @@ func (s *Sources) marks(r caps.Request) bool {
 // takeIn marks the run as holding what came of r, which is not to be trusted:
 // source is its name, as records may show it. Nothing of it may reach the guest
 // unless this returns nil.
-func (h *Host) takeIn(f caps.Family, source string) error {
-	if h.taintedBy() != "" {
+func (t *taint) takeIn(f caps.Family, source string) error {
+	if t.taintedBy() != "" {
 		return nil
 	}
-	return h.cfg.Gate.Taint(gate.Cause(caps.SourceWord(f), h.scrubText(source)))
+	return t.cfg.Gate.Taint(gate.Cause(caps.SourceWord(f), t.values.scrubText(source)))
 }
 
 // takeInKeys marks the run when one of the keys that it is about to be shown was
 // chosen by somebody who is not to be trusted: a key is text like any other.
-func (h *Host) takeInKeys(domain string, entries []KBEntry) error {
-	marks := h.marksDomain(domain)
-	for i := range entries {
-		if e := &entries[i]; marks || !e.Trusted {
-			return h.takeInKey(domain, e.Key)
-		}
-	}
-	return nil
+func (t *taint) takeInKeys(domain string, entries []KBEntry) error {
+	return takeInFirst(t, domain, entries, func(e *KBEntry) (string, bool) { return e.Key, e.Trusted })
 }
 
 // takeInHits is the same for what a search found: keys, and words of values.
-func (h *Host) takeInHits(domain string, hits []KBHit) error {
-	marks := h.marksDomain(domain)
-	for i := range hits {
-		if hit := &hits[i]; marks || !hit.Trusted {
-			return h.takeInKey(domain, hit.Key)
+func (t *taint) takeInHits(domain string, hits []KBHit) error {
+	return takeInFirst(t, domain, hits, func(h *KBHit) (string, bool) { return h.Key, h.Trusted })
+}
+
+func takeInFirst[E any](t *taint, domain string, list []E, of func(*E) (key string, trusted bool)) error {
+	marks := t.marksDomain(domain)
+	for i := range list {
+		if key, trusted := of(&list[i]); marks || !trusted {
+			return t.takeInKey(domain, key)
 		}
 	}
 	return nil
 }
 
 // takeInValue is the same for one value.
-func (h *Host) takeInValue(r kbReq, v KBValue) error {
-	if v.Trusted && !h.marksDomain(r.domain) {
+func (t *taint) takeInValue(r kbReq, v KBValue) error {
+	if v.Trusted && !t.marksDomain(r.domain) {
 		return nil
 	}
-	return h.takeInKey(r.domain, r.key)
+	return t.takeInKey(r.domain, r.key)
 }
 
 // takeInKey marks the run because of what is stored at key, or of the key. The
 // label is shown to whoever looks at what the run writes, so that it is masked
 // whatever this run may see.
-func (h *Host) takeInKey(domain, key string) error {
-	if h.cfg.Masks != nil && h.taintedBy() == "" {
-		masked, err := h.cfg.Masks.MaskKey(domain, key)
+func (t *taint) takeInKey(domain, key string) error {
+	if t.cfg.Masks != nil && t.taintedBy() == "" {
+		masked, err := t.cfg.Masks.MaskKey(domain, key)
 		if err != nil {
 			return err
 		}
 		key = masked
 	}
-	return h.takeIn(caps.KBRead, domain+"/"+key)
+	return t.takeIn(caps.KBRead, domain+"/"+key)
 }
 
-func (h *Host) marksDomain(domain string) bool {
-	return h.cfg.Sources.marks(caps.Request{Family: caps.KBRead, Name: domain})
+func (t *taint) marksDomain(domain string) bool {
+	return t.cfg.Sources.marks(caps.Request{Family: caps.KBRead, Name: domain})
 }
 
 // takeInFiles marks the run before a program starts that sees something of an
 // untrusted source: what the program makes of it (a copy, a line of its output)
 // has no mark. The start was judged before, as the read of a file is; what else
 // the program gets is what the floor leaves.
-func (h *Host) takeInFiles(r *execReq) error {
-	if h.taintedBy() != "" || !h.cfg.Sources.Untrusted.Any(caps.FS) {
+func (t *taint) takeInFiles(r *execReq) error {
+	if t.taintedBy() != "" || !t.cfg.Sources.Untrusted.Any(caps.FS) {
 		return nil
 	}
-	holds, err := h.given(r)
+	holds, err := r.given(t.cfg.Gate.Set())
 	if err != nil {
 		return err
 	}
-	path, meets := h.cfg.Sources.meets(holds, h.cfg.Exec.SeesAll())
+	path, meets := t.cfg.Sources.meets(holds, t.cfg.Exec.SeesAll())
 	if !meets {
 		return nil
 	}
-	return h.takeIn(caps.FS, path)
+	return t.takeIn(caps.FS, path)
 }
 
 // meets is a file or folder that is untrusted and can be read by who holds these,
@@ -123,10 +121,10 @@ func foldersOf(set caps.Set) []string {
 }
 
 // takeInOutput marks the run when what a program printed is not to be trusted.
-func (h *Host) takeInOutput(r *execReq) error {
+func (t *taint) takeInOutput(r *execReq) error {
 	for _, name := range slices.Concat(r.program.Via, []string{r.program.File, r.asked}) {
-		if h.cfg.Sources.marks(caps.Request{Family: caps.Exec, Name: name}) {
-			return h.takeIn(caps.Exec, r.program.File)
+		if t.cfg.Sources.marks(caps.Request{Family: caps.Exec, Name: name}) {
+			return t.takeIn(caps.Exec, r.program.File)
 		}
 	}
 	return nil
@@ -134,16 +132,16 @@ func (h *Host) takeInOutput(r *execReq) error {
 
 // TakeInInput marks the run when what the agent is given to do is not to be
 // trusted; it is called before the guest has it.
-func (h *Host) TakeInInput() error {
-	if !h.cfg.Sources.Input || h.taintedBy() != "" {
+func (t *taint) TakeInInput() error {
+	if !t.cfg.Sources.Input || t.taintedBy() != "" {
 		return nil
 	}
-	return h.cfg.Gate.Taint(caps.SourceInput)
+	return t.cfg.Gate.Taint(caps.SourceInput)
 }
 
 // taintedBy is the untrusted input that marked the run, "" if none has.
-func (h *Host) taintedBy() string {
-	cause, _ := h.cfg.Gate.Tainted()
+func (t *taint) taintedBy() string {
+	cause, _ := t.cfg.Gate.Tainted()
 	return cause
 }
 

@@ -123,7 +123,7 @@ func (h *Host) nameTools(op *gate.Op) error {
 // allowed.
 func (h *Host) listAttached() ([]byte, error) {
 	if !h.cfg.Gate.Spend() {
-		return nil, &Fail{Errno: Dquot, Reason: caps.BudgetExhausted, Hint: "limits.hostcalls_max is used up"}
+		return nil, errSpent
 	}
 	visible := []MCPTool{}
 	for _, t := range h.tools {
@@ -131,9 +131,13 @@ func (h *Host) listAttached() ([]byte, error) {
 			visible = append(visible, MCPTool{Name: t.ID, Description: t.Description, InputSchema: t.InputSchema})
 		}
 	}
+	return toolList(visible)
+}
+
+func toolList(tools []MCPTool) ([]byte, error) {
 	return json.Marshal(struct {
 		Tools []MCPTool `json:"tools"`
-	}{visible})
+	}{tools})
 }
 
 // reaches reports whether the gate would let a call of t pass now.

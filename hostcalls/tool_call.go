@@ -25,11 +25,7 @@ func (h *Host) callAttached(ctx context.Context, t *attachedTool, arguments []by
 		return nil, invalid(fmt.Errorf("arguments: %w", err))
 	}
 	for _, need := range t.Needs {
-		target := need.Name
-		if need.Family == caps.Secrets {
-			target = h.shownSecret(need)
-		}
-		if a := h.cfg.Gate.AdmitTree(t.op, need, target); !a.OK() {
+		if a := h.cfg.Gate.AdmitTree(t.op, need, h.cfg.shown(need)); !a.OK() {
 			return nil, denied(a.Denial, "")
 		}
 	}
@@ -49,11 +45,7 @@ func (h *Host) callAttached(ctx context.Context, t *attachedTool, arguments []by
 
 // lacks is the refusal of a call that lacks r, for the policy's reason.
 func (h *Host) lacks(t *attachedTool, r caps.Request) error {
-	target := r.Name
-	if r.Family == caps.Secrets {
-		target = h.shownSecret(r)
-	}
-	return h.refuse(t.op, r, target, caps.Unavailable, "")
+	return h.cfg.refuse(t.op, r, h.cfg.shown(r), caps.Unavailable, "")
 }
 
 // startTool starts the program of t as exec_run starts one.
@@ -88,9 +80,9 @@ func (h *Host) startTool(ctx context.Context, t *attachedTool, input []byte) ([]
 }
 
 // printed is the result of a program.
-func (h *Host) printed(t *attachedTool, input []byte, e *Ended) ([]byte, error) {
-	stdout, cut := h.output(e.Stdout, e.StdoutCut, e.StdoutMax)
-	stderr, _ := h.output(e.Stderr, e.StderrCut, e.StderrMax)
+func (d *redactor) printed(t *attachedTool, input []byte, e *Ended) ([]byte, error) {
+	stdout, cut := d.output(e.Stdout, e.StdoutCut, e.StdoutMax)
+	stderr, _ := d.output(e.Stderr, e.StderrCut, e.StderrMax)
 	t.spent.Charge(input, stdout)
 	switch {
 	case e.TimedOut:
@@ -197,15 +189,15 @@ func (h *Host) placed(ctx context.Context, op *gate.Op, f ToolField) (string, er
 		}
 		r := secretReq{p.Secret}
 		if h.cfg.Secrets == nil {
-			return "", h.refuse(op, r.request(), hiddenSecret, caps.Unavailable, "")
+			return "", h.cfg.refuse(op, r.request(), hiddenSecret, caps.Unavailable, "")
 		}
 		handle, err := h.cfg.Secrets.Handle(ctx, p.Secret)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "", h.refuse(op, r.request(), hiddenSecret, caps.SecretUnknown, "")
+			return "", h.cfg.refuse(op, r.request(), hiddenSecret, caps.SecretUnknown, "")
 		case err != nil:
-			h.warn(err)
-			return "", h.refuse(op, r.request(), hiddenSecret, caps.Unavailable, "")
+			h.cfg.warn(err)
+			return "", h.cfg.refuse(op, r.request(), hiddenSecret, caps.Unavailable, "")
 		}
 		b.WriteString(handle)
 	}

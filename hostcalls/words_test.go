@@ -40,7 +40,7 @@ func TestWordsOfFailures(t *testing.T) {
 		{fmt.Errorf("x: %w", context.Canceled), IO, "io: the call was ended with its run"},
 		{&Fail{Errno: Again, Hint: "later"}, Again, "again: later"},
 	} {
-		if errno, says := r.host.errno(c.err), r.host.failure(op, c.err); errno != c.errno || says != c.says ||
+		if errno, says := errnoOf(c.err), r.host.failure(op, c.err); errno != c.errno || says != c.says ||
 			len(failed) != 0 {
 			t.Errorf("%v: %v, %q; the log has %q", c.err, errno, says, failed)
 		}
@@ -88,7 +88,7 @@ func TestWhatCannotBeMarkedComesFromNowhere(t *testing.T) {
 	r.gate.Close(ended)
 	x := &exchange{h: r.host, mode: 0, Place: web.Place{Host: "api.example.com:443"}}
 	e := &execReq{program: Program{File: "/bin/x", Via: []string{"/bin/x"}}}
-	m := &mcpReq{server: "github", on: f, tool: "search"}
+	m := serverCall{&mcpReq{server: "github", on: f, tool: "search"}, r.host}
 	for name, in := range map[string]func() error{
 		"an answer":   x.takeInAnswer,
 		"keys":        func() error { return r.host.takeInKeys("notes", []KBEntry{{Key: "k"}}) },
@@ -96,9 +96,9 @@ func TestWhatCannotBeMarkedComesFromNowhere(t *testing.T) {
 		"a value":     func() error { return r.host.takeInValue(kbReq{domain: "notes", key: "k"}, KBValue{}) },
 		"an output":   func() error { return r.host.takeInOutput(e) },
 		"an input":    r.host.TakeInInput,
-		"a list":      func() error { _, err := r.host.listTools(m, nil); return err },
-		"a result":    func() error { _, err := r.host.callTool(t.Context(), m); return err },
-		"a complaint": func() error { return r.host.mcpError(m, &MCPError{}) },
+		"a list":      func() error { _, err := m.list(nil); return err },
+		"a result":    func() error { _, err := m.send(t.Context()); return err },
+		"a complaint": func() error { return m.failed(&MCPError{}) },
 	} {
 		if err := in(); !errors.Is(err, gate.ErrClosed) {
 			t.Errorf("%s: %v", name, err)

@@ -41,7 +41,6 @@ var shrinking = map[string]int{
 	"files in a circle of launcher/compose":             36,
 
 	"methods of cmd/rlp.app":                    182,
-	"methods of hostcalls.Host":                 113,
 	"methods of internal/serve/api.server":      47,
 	"methods of internal/engine/meter.function": 64,
 }
