@@ -157,6 +157,8 @@ func (p *Policy) countsMethods(hostPort string, modes caps.ModeSet) bool {
 func (p *Policy) request(t proxy.Target) caps.Request {
 	r := caps.Request{Family: caps.Net, Name: t.Host, Mode: caps.Bytes}
 	switch t.Way {
+	case proxy.Sockets:
+		r.Name = ""
 	case proxy.TLS:
 		for m := range caps.Bytes {
 			if r.Mode = m; caps.HTTPS.Has(m+1) && p.cfg.Gate.Would(p.op, r) {
@@ -271,6 +273,7 @@ func (p *Policy) Refuse(t proxy.Target, why proxy.Refusal, detail string) {
 	code := map[proxy.Refusal]caps.Code{
 		proxy.ServerName: caps.ServerNameMismatch, proxy.Address: caps.AddressNotPermitted,
 		proxy.Protocol: caps.MethodNotPermitted, proxy.Service: caps.RouteNotPermitted,
+		proxy.Socket: caps.InvalidRequest,
 	}[why]
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()

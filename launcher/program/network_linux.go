@@ -38,7 +38,9 @@ type Network struct {
 
 // Own is the network, as a lane makes it for one program at a time.
 func (n Network) Own() *lane.OwnNetwork {
-	return &lane.OwnNetwork{Ports: loopback(n.Base), Serve: n.serve}
+	return &lane.OwnNetwork{Ports: loopback(n.Base), Serve: n.serve, Refused: func(what string) {
+		n.Policy.Refuse(proxy.Target{Way: proxy.Sockets, Host: what}, proxy.Socket, "no policy grants such a socket")
+	}}
 }
 
 func (n Network) serve(s *netns.Sockets) (end func(), err error) {

@@ -222,6 +222,11 @@ says("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
 says("sctp", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132))
 says("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
 says("bluetooth", lambda: socket.socket(31, socket.SOCK_RAW, 1))
+for _ in range(3):
+    says("icmp6", lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM, socket.IPPROTO_ICMPV6))
+    says("docker", lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[2]))
+    says("none", lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[2] + ".none"))
+    says("mptcp", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262))
 for to in ("93.184.215.14", "169.254.169.254", "10.0.0.1"): says(to, lambda: tcp(socket.AF_INET, (to, 80)))
 for to in ("2001:db8::1", "fd00:ec2::254"): says(to, lambda: tcp(socket.AF_INET6, (to, 80, 0, 0)))
 says("link-local", lambda: tcp(socket.AF_INET6, ("fe80::1", 80, 0, 1)))
@@ -229,19 +234,30 @@ says("host", lambda: tcp(socket.AF_INET, ("127.0.0.1", int(sys.argv[1]))))
 `
 
 // Nothing leaves but what is granted, by any kind of socket, and what is tried is
-// recorded once.
+// recorded once. Its controls: a program in no lane (the probes of the lanes), and the
+// socket of the host, which others reach.
+//
+//rlp:holds N6
 func TestNothingElseLeaves(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	dir := t.TempDir()
+	docker, err := net.Listen("unix", filepath.Join(dir, "docker.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer docker.Close()
 	s := open(t, "[capabilities]\nnet = { hosts = [\"api.test\"], allow_http = true }\n")
+	s.folders = []lane.Folder{{Path: dir, Access: lane.ReadWrite}}
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := s.run(t, "cat >probe.py <<'END'\n"+probing+"END\npython3 probe.py "+port+" 2>&1; curl -s http://api.test/")
+	got := s.run(t, "cat >probe.py <<'END'\n"+probing+"END\npython3 probe.py "+port+" "+dir+"/docker.sock 2>&1; "+
+		"curl -s http://api.test/")
 	for line := range strings.SplitSeq(strings.TrimSpace(got), "\n") {
 		what, _, _ := strings.Cut(line, " ")
 		if strings.HasSuffix(line, " done") && what != "udp" && what != "udp6" && what != "query" {
@@ -266,8 +282,21 @@ func TestNothingElseLeaves(t *testing.T) {
 			t.Errorf("%s is recorded %d times", what, n)
 		}
 	}
-	if len(times) != 11 {
+	for _, what := range []string{
+		"icmp://*", "raw://*", "packet://*", "protocol-132://*", "family-40://*", "family-31://*",
+		"unix://" + dir + "/docker.sock",
+	} {
+		if n := times["net.connect "+what+" invalid_request"]; n != 1 {
+			t.Errorf("%s is recorded %d times", what, n)
+		}
+	}
+	if len(times) != 18 {
 		t.Errorf("%v", times)
+	}
+	if c, err := net.Dial("unix", dir+"/docker.sock"); err != nil {
+		t.Error(err)
+	} else {
+		_ = c.Close()
 	}
 }
 

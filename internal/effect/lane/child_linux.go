@@ -439,5 +439,6 @@ func (ch *child) network(c *Command) (end func(), err error) {
 	if end, err = c.Network.Serve(s); err != nil {
 		return nil, errors.Join(errUnserved, err)
 	}
+	ch.refusals = c.Network.Refused
 	return end, nil
 }

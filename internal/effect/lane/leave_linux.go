@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,12 +26,29 @@ func (ch *child) listen() {
 		ch.mute = true
 	}
 	words, begun := bytes.CutPrefix(ch.words, []byte(sandbox.Beginning))
-	status, ended := bytes.CutPrefix(words, []byte(sandbox.Ending))
-	if line, _, whole := bytes.Cut(status, []byte("\n")); begun && ended && whole {
-		ch.code, err = strconv.Atoi(string(line))
-		ch.over = err == nil
-		ch.words = []byte(sandbox.Beginning)
+	for begun {
+		line, rest, whole := bytes.Cut(words, []byte("\n"))
+		if !whole || !ch.hear(string(line)) {
+			break
+		}
+		words = rest
+		ch.words = append([]byte(sandbox.Beginning), rest...)
 	}
+}
+
+// hear takes in a line of what is said while a program runs, and whether it is one.
+func (ch *child) hear(line string) bool {
+	if what, is := strings.CutPrefix(line, sandbox.Refusing); is {
+		if ch.refusals != nil {
+			ch.refusals(what)
+		}
+		return true
+	}
+	status, is := strings.CutPrefix(line, sandbox.Ending)
+	if code, err := strconv.Atoi(status); is && err == nil {
+		ch.code, ch.over = code, true
+	}
+	return is
 }
 
 // end takes in how the child ended. Where nothing of the program is left, what

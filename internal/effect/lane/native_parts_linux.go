@@ -38,8 +38,10 @@ type child struct {
 	net   int  // its network is handed over here; -1: it has none
 	words []byte
 	mute  bool // it has said all
-	code  int
-	over  bool // nothing of the program is left: what stood before it ends by itself
+	// refusals is told what was refused while the program runs; nil: nobody is.
+	refusals func(what string)
+	code     int
+	over     bool // nothing of the program is left: what stood before it ends by itself
 
 	in       int // -1: closed
 	pending  []byte

@@ -11,4 +11,7 @@ type OwnNetwork struct {
 	// Serve is given the sockets, which it takes, before the program begins. What it
 	// returns is called when the program has ended.
 	Serve func(*netns.Sockets) (end func(), err error)
+	// Refused is told of each socket that a program was not given or that was not
+	// connected, once, as a record shows it: "icmp://*", "unix:///srv/docker.sock".
+	Refused func(what string)
 }

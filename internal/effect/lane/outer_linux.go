@@ -107,11 +107,12 @@ func (n *native) judging(p *sandbox.Plan, s *sandbox.ViewSpec) {
 }
 
 // sockets says where programs make sockets of Unix: nowhere, where a broker would have
-// to connect them and none can.
+// to connect them and none can. Nobody tells there which others are refused.
 func (n *native) sockets(p *sandbox.Plan, s *sandbox.ViewSpec, v sandbox.View) {
 	if p.Sockets, p.Dials = s.Sockets(v); p.Dials && !p.Links {
 		p.Sockets, p.Dials = nil, false
 	}
+	p.Told = p.Links
 }
 
 // scratchBytes is what a private /tmp takes.

@@ -16,6 +16,7 @@ const (
 	HTTP                       // plain HTTP/1, judged request by request
 	Bytes                      // any protocol over TCP
 	Datagrams                  // UDP, which has no way out
+	Sockets                    // of other kinds, and of Unix towards the host: Host is all of the target
 )
 
 // A Target is what a program asks for: a connection, or a request of plain HTTP.
@@ -34,6 +35,8 @@ func (t Target) String() string {
 		return "http://" + t.Host
 	case Datagrams:
 		return "udp://" + t.Host
+	case Sockets:
+		return t.Host
 	}
 	return "tcp://" + t.Host
 }
@@ -47,6 +50,7 @@ const (
 	Address                   // the name leads to an address that is not reached
 	Protocol                  // a switch of protocols, CONNECT, HTTP/2 without TLS, UDP
 	Service                   // a name of rlp's own, otherwise than in plain HTTP at port 80
+	Socket                    // one that programs do not have
 )
 
 // A Grant is what [Policy.Decide] allowed.

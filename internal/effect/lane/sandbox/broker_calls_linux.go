@@ -30,6 +30,11 @@ func (a asking) calls() []brokeredCall {
 	if a.dials {
 		list = append(list, brokeredCall{call: unix.SYS_CONNECT, do: connects})
 	}
+	if a.makes != nil {
+		list = append(list, brokeredCall{
+			call: unix.SYS_SOCKET, do: refusesSocket, filter: func(a asking) []unix.SockFilter { return a.makes },
+		})
+	}
 	if !a.guards {
 		return list
 	}

@@ -32,6 +32,7 @@ type broker struct {
 	begin    chan int // the listener
 	calls    map[uint32]brokeredCall
 	private  []string
+	told     map[string]bool
 	asker    struct { // whoever connected last
 		pid uint32
 		fd  int
@@ -47,12 +48,15 @@ func (p *Plan) broker() (*broker, error) {
 		return nil, err
 	}
 	guards := len(p.guards) > 0 || p.Proof && p.Links
-	if !guards && !p.Dials {
+	if !guards && !p.Dials && !p.Told {
 		return nil, nil
 	}
 	b := &broker{
 		judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0, guards: guards, dials: p.Dials},
-		begin: make(chan int), calls: map[uint32]brokeredCall{}, private: p.Sockets,
+		begin: make(chan int), calls: map[uint32]brokeredCall{}, private: p.Sockets, told: map[string]bool{},
+	}
+	if p.Told {
+		b.asks.makes = p.madeSockets(give(unix.SECCOMP_RET_USER_NOTIF))
 	}
 	b.asks.covers = slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.covered })
 	for _, c := range b.asks.calls() {
@@ -121,10 +125,11 @@ type notice struct {
 
 // asking is what a broker is asked about.
 type asking struct {
-	covers bool // all changes, for some folder is covered
-	hides  bool // all that opens, for something is hidden
-	guards bool // what makes links, for there are folders to guard
-	dials  bool // what connects sockets, for there are sockets of Unix
+	covers bool              // all changes, for some folder is covered
+	hides  bool              // all that opens, for something is hidden
+	guards bool              // what makes links, for there are folders to guard
+	dials  bool              // what connects sockets, for there are sockets of Unix
+	makes  []unix.SockFilter // of sockets that are refused; nil: none
 }
 
 func (a asking) missing() error {

@@ -275,7 +275,7 @@ func (b *broker) within(n *notice, to []byte) (address []byte, place int, err er
 	}
 	p, err := b.walk(from, string(text), true)
 	if errors.Is(err, errElsewhere) || err == nil && (p.unnamed || !IsIn(p.path, b.private)) {
-		err = unix.EACCES
+		err = b.outside(p.path)
 	}
 	if err != nil {
 		return nil, -1, err
@@ -295,6 +295,61 @@ func (b *broker) within(n *notice, to []byte) (address []byte, place int, err er
 	}
 	return append(append(to[:2:2], "/proc/self/fd/"+strconv.Itoa(place)...), 0), place, nil
 }
+
+// outside is why a program does not reach what is at a path that is not its own.
+func (b *broker) outside(path string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil || path == "" {
+		return errors.Join(err, unix.EACCES)
+	}
+	b.tell("unix://" + path)
+	return unix.EACCES
+}
+
+// refusesSocket is about sockets that programs do not make.
+func refusesSocket(b *broker, n *notice) answer {
+	if what := socketName(int(n.args[0]), int(n.args[1])&SocketTypes, int(n.args[2])); what != "" {
+		b.tell(what + "://*")
+	}
+	return failed(unix.EACCES)
+}
+
+// socketName is what to call a socket that would lead out of the sandbox, "" of one
+// that would not, or that programs try before one that they get.
+func socketName(family, kind, protocol int) string {
+	switch {
+	case family == unix.AF_PACKET:
+		return "packet"
+	case family == unix.AF_UNIX, family == unix.AF_NETLINK, family == unix.AF_ALG, protocol == unix.IPPROTO_MPTCP:
+		return ""
+	case family != unix.AF_INET && family != unix.AF_INET6:
+		return "family-" + strconv.Itoa(family)
+	case protocol == unix.IPPROTO_ICMP, protocol == unix.IPPROTO_ICMPV6:
+		return "icmp"
+	case kind == unix.SOCK_RAW:
+		return "raw"
+	}
+	return "protocol-" + strconv.Itoa(protocol)
+}
+
+// What is reported, and how often, is bounded: a program chooses it.
+const (
+	mostTold  = 32
+	toldBytes = 1 << 10
+)
+
+// tell reports what was refused, the first time.
+func (b *broker) tell(what string) {
+	if b.told[what] || len(b.told) >= mostTold {
+		return
+	}
+	b.told[what] = true
+	line := Refusing + strings.ToValidUTF8(strings.ReplaceAll(what[:min(len(what), toldBytes)], "\n", "?"), "?") + "\n"
+	_, _ = unix.Write(ReportFile, []byte(line))
+}
+
+// Refusing begins a line that says what the broker refused.
+const Refusing = "refused "
 
 // takeFile is a file of the program's, for the broker. Whoever asked last mostly asks
 // again: his process stays open, and is found dead when another has its number.

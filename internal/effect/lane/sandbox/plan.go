@@ -46,6 +46,7 @@ type Plan struct {
 	// them; none: they make no such sockets.
 	Sockets []string
 	Dials   bool // a broker connects sockets: some might lead to others
+	Told    bool // a broker refuses other sockets, and reports which
 	// Executes bounds what is executed; nil: whatever programs see.
 	Executes *Executables
 
@@ -68,7 +69,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 9
+const planVersion = 10
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -113,6 +114,7 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Ports, (*codec).port)
 	list(c, &p.Sockets, (*codec).text)
 	c.flag(&p.Dials)
+	c.flag(&p.Told)
 	bounded := p.Executes != nil
 	if c.flag(&bounded); !bounded {
 		return

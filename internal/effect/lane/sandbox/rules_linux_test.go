@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -249,6 +250,32 @@ func TestTheFilterOfANetwork(t *testing.T) {
 	} {
 		if got := answerOf(t, filter, id, call); got != want {
 			t.Errorf("call %d: %#x, want %#x", call, got, want)
+		}
+	}
+	const asks, allows = unix.SECCOMP_RET_USER_NOTIF, unix.SECCOMP_RET_ALLOW
+	own := []string{"/tmp"}
+	for name, c := range map[string]struct {
+		plan                 Plan
+		stream, dgram, other uint32 // of sockets of Unix; and raw ones
+	}{
+		"own folders":         {Plan{Sockets: own}, allows, allows, acces},
+		"beside others":       {Plan{Sockets: own, Dials: true}, allows, acces, acces},
+		"told":                {Plan{Told: true}, asks, asks, asks},
+		"own folders, told":   {Plan{Sockets: own, Told: true}, allows, allows, asks},
+		"beside others, told": {Plan{Sockets: own, Dials: true, Told: true}, allows, asks, asks},
+	} {
+		filter := c.plan.networkRules()
+		if c.plan.Told {
+			filter = on(unix.SYS_SOCKET, c.plan.madeSockets(give(asks))...)
+		}
+		filter = slices.Concat([]unix.SockFilter{load(dataNumber)}, filter, []unix.SockFilter{allow()})
+		for i, want := range []uint32{c.stream, c.dgram, c.other, unix.SECCOMP_RET_ALLOW} {
+			args := [][]uint64{
+				{unix.AF_UNIX, stream | cloexec, 0}, {unix.AF_UNIX, dgram | cloexec, 0}, {inet, raw, 1}, {inet, stream, 0},
+			}[i]
+			if got := answerOf(t, filter, id, unix.SYS_SOCKET, args...); got != want {
+				t.Errorf("%s: socket %v: %#x, want %#x", name, args, got, want)
+			}
 		}
 	}
 	if got := answerOf(t, filter, id, unix.SYS_SOCKETPAIR, 1, stream); got != unix.SECCOMP_RET_ALLOW {
