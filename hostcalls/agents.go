@@ -147,8 +147,7 @@ func (h *Host) delegate(ctx context.Context, d *Delegation) ([]byte, error) {
 	d.Within, d.Above = h.within(), h.budget
 	d.Tainted = h.taintedBy()
 	h.boundModel()
-	got, err := h.cfg.Agents.Launch(ctx, d)
-	h.calling = agentLaunchName // a program may have made other calls meanwhile
+	got, err := aside(h, func() (*Delegated, error) { return h.cfg.Agents.Launch(ctx, d) })
 	if err != nil {
 		return nil, err
 	}

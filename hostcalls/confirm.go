@@ -31,7 +31,7 @@ func (h *Host) unconfirmed(ctx context.Context, q Question) string {
 	}
 	q.Description, q.Target, q.Arguments = h.scrubText(q.Description), h.scrubText(q.Target), h.scrubText(q.Arguments)
 	goOn := abi.ClockOf(ctx).Stop()
-	yes, how := h.cfg.Confirm(ctx, q)
+	yes, how := aside(h, func() (bool, string) { return h.cfg.Confirm(ctx, q) })
 	goOn()
 	if yes {
 		h.consent = "confirmed " + how

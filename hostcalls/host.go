@@ -9,6 +9,7 @@ package hostcalls
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -39,8 +40,7 @@ type Components struct {
 	Added []Added
 	// Confirm asks before what a person has to say yes to; nil: nobody can be asked.
 	Confirm Confirm
-	// ConfirmExternal has it asked before everything that changes something outside:
-	// attached tools, programs, tools of servers, requests that are no mere reading.
+	// ConfirmExternal has it asked before everything that changes something outside.
 	ConfirmExternal bool
 	Agents          Agents
 }
@@ -49,27 +49,25 @@ type Components struct {
 type Config struct {
 	Components
 	Gate *gate.Gate
+	// Lock is held by whoever makes a call, but while it waits; nil: one alone does.
+	Lock sync.Locker
 	// Sources say which inputs mark the run.
 	Sources Sources
 	// Now is the time in nanoseconds since 1970, for time_now.
 	Now func() int64
 	// Log receives what the guest logs.
 	Log func(level, message string)
-	// Warn receives what the operator should know though the run goes on; nil:
-	// nobody does.
+	// Warn receives what the operator should know though the run goes on; nil: nobody.
 	Warn func(message string)
-	// Failed receives why a call failed in the host, for its log alone; nil: nobody
-	// does.
+	// Failed receives why a call failed in the host, for its log alone; nil: nobody.
 	Failed func(op, why string)
-	// Replaced is told that a value of the secret id was taken out of what the
-	// import passed to or from the guest; nil: nobody is.
+	// Replaced is told that a secret was taken out of what an import passed; nil: nobody is.
 	Replaced func(id, op string)
 	// Turns are the run's; nil: it has one.
 	Turns Turns
 	// Limits are the run's; the families enforce those that are theirs.
 	Limits caps.Limits
-	// Left says what is left of time and fuel to a call that is under way; nil:
-	// nothing that is known.
+	// Left says what is left of time and fuel to a call that is under way; nil: unknown.
 	Left Left
 	// Above is the budget of the run that launched this one; nil: nobody did.
 	Above *budget.Budget

@@ -213,6 +213,16 @@ func (l *linked) refuse(errno Errno) error {
 	return &Fail{Errno: errno, Hint: "a pointer and its length reach beyond the memory"}
 }
 
+// aside does what may take long while others make calls, and goes on as the same call.
+func aside[A, B any](h *Host, do func() (A, B)) (A, B) {
+	if lock := h.cfg.Lock; lock != nil {
+		calling, remark, consent := h.calling, h.remark, h.consent
+		lock.Unlock()
+		defer func() { lock.Lock(); h.calling, h.remark, h.consent = calling, remark, consent }()
+	}
+	return do()
+}
+
 // respond gives the guest the response of a call, or says why there is none.
 func (l *linked) respond(ctx context.Context, mem []byte, stack []uint64, resp []byte, err error) error {
 	if err == nil && len(resp) == 0 {
@@ -282,7 +292,7 @@ func (l *linked) grow(ctx context.Context, c *call, total int) error {
 	if c.place > 0 {
 		total = smallCall
 	}
-	if cap(c.own) >= total {
+	if cap(c.own) >= total && l.h.cfg.Lock == nil { // else one that waits aside still views them
 		return nil
 	}
 	if c.place == 0 {

@@ -110,7 +110,7 @@ func (r serverCall) toolOp(op *gate.Op) (*gate.Op, error) {
 // offers are the tools of the server, if it is who it was and has the tool that
 // is asked for.
 func (r serverCall) offers(ctx context.Context) ([]MCPTool, error) {
-	said, err := r.on.Tools(ctx)
+	said, err := aside(r.h, func() (MCPTools, error) { return r.on.Tools(ctx) })
 	switch {
 	case errors.Is(err, ErrServerChanged):
 		return nil, r.refuse(caps.ServerChanged,
@@ -158,7 +158,7 @@ func (r serverCall) list(offers []MCPTool) ([]byte, error) {
 
 // callTool has the tool called. Whatever it says marks the run first.
 func (r serverCall) send(ctx context.Context) ([]byte, error) {
-	result, err := r.on.Call(ctx, r.tool, r.arguments)
+	result, err := aside(r.h, func() (json.RawMessage, error) { return r.on.Call(ctx, r.tool, r.arguments) })
 	if err != nil {
 		return nil, r.failed(err)
 	}

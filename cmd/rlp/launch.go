@@ -121,11 +121,13 @@ func (a *app) dryRun(ctx context.Context, c *compose.Composition, j *compose.Job
 		return err
 	}
 	report, err := run.DryRun(spec)
-	foreseen, lost := a.runner().Foreseen(ctx, c, spec)
-	if err = errors.Join(err, lost, release()); err != nil {
+	if err = errors.Join(err, release()); err != nil {
 		return inputErr(err)
 	}
-	for _, w := range append(report.Notices, foreseen...) {
+	if c.Program != nil && spec.Lane != nil {
+		report.Notices = append(report.Notices, "the program would run in the lane "+spec.Lane.Name)
+	}
+	for _, w := range report.Notices {
 		a.say(w)
 	}
 	if a.json {

@@ -88,9 +88,14 @@ func (w *wrapped) client(kind string, args ...string) *mcp.ClientSession {
 	w.t.Helper()
 	c := exec.Command(w.tool, kind)
 	if len(args) > 0 {
-		c = exec.Command("rlp", slices.Concat([]string{"mcp", "wrap", "hub"}, args[1:], []string{"--", w.tool, kind})...)
+		c = rlpWrap(w, "hub", kind, args[1:]...)
 	}
 	return w.started(c)
+}
+
+// rlpWrap is rlp in front of a server of the kind by another name.
+func rlpWrap(w *wrapped, name, kind string, args ...string) *exec.Cmd {
+	return exec.Command("rlp", slices.Concat([]string{"mcp", "wrap", name}, args, []string{"--", w.tool, kind})...)
 }
 
 // started is the client of the server that a command starts.
@@ -157,7 +162,7 @@ func TestAServerBehindAPolicy(t *testing.T) {
 	t.Parallel()
 	w := wrappedHome(t)
 	open := w.client("rich", behind)
-	if all := w.tools(open); !slices.Contains(all, "echo") || !slices.Contains(all, "poison") || len(all) != 12 {
+	if all := w.tools(open); !slices.Contains(all, "echo") || !slices.Contains(all, "poison") || len(all) != 13 {
 		t.Errorf("control: without a layer it offers %q", all)
 	}
 	if said, failed := w.says(open, "poison", ""); failed || said != mcptest.Injection {
@@ -183,7 +188,7 @@ func TestAServerBehindAPolicy(t *testing.T) {
 
 	w.file("caps/overrides/hub.toml", "[deny]\ntools = [\"mcp:hub/poison\", \"mcp:hub/resources/read\"]\n")
 	narrow := w.client("rich", behind)
-	if all := w.tools(narrow); slices.Contains(all, "poison") || len(all) != 11 {
+	if all := w.tools(narrow); slices.Contains(all, "poison") || len(all) != 12 {
 		t.Errorf("it offers %q", all)
 	}
 	if narrow.InitializeResult().Capabilities.Resources != nil {
@@ -301,7 +306,7 @@ func TestAHostileServerBehindRlp(t *testing.T) {
 	config := filepath.Join(w.work, "mcp.json")
 	cs := w.client("rich", behind)
 	list, err := cs.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != 12 { // one is called like a path, which a name may be
+	if err != nil || len(list.Tools) != 13 { // one is called like a path, which a name may be
 		t.Errorf("%v: it offers %q", err, w.tools(cs))
 	}
 	for _, tool := range list.Tools {
@@ -422,14 +427,13 @@ func TestWhatAWrappedServerIsGiven(t *testing.T) {
 			"[mcp.servers.b]\nurl = \"https://mcp.example.com/\"\n", []string{"b", "--", w.tool, "good"}, 2, "[mcp.servers.b]",
 		},
 		"no id":    {"", []string{"B", "--", w.tool, "good"}, 2, "lower-case"},
-		"no path":  {"", []string{"b", "--", "mcptool", "good"}, 2, "absolute path"},
 		"both":     {"", []string{"b", "--url", "https://mcp.example.com/", "--", w.tool}, 2, "either"},
 		"in clear": {"", []string{"b", "--url", "http://mcp.example.com/"}, 2, "https"},
 		"no secret": {
 			"", []string{"b", "--secret", "A=runloop/a/b", "--", w.tool, "good"}, 69, "rlp secrets put runloop/a/b",
 		},
-		"no lane":          {"exec.lane = \"native\"\n", []string{"b", "--", w.tool, "good"}, 78, "confines no program"},
-		"not there":        {"", []string{"b", "--", "/nonexistent/server"}, 69, "not there"},
+		"no lane":          {"exec.lane = \"native\"\n", []string{"b", "--", w.tool, "good"}, 78, "no lane confines b"},
+		"not there":        {"", []string{"b", "--", "/nonexistent/server"}, 65, "/nonexistent/server: "},
 		"the server taken": {"", []string{"b", "--deny", "mcp:call:b", "--", w.tool, "good"}, 77, "cap_missing"},
 	} {
 		w.file("config.toml", c.config)
@@ -445,7 +449,7 @@ func TestWhatAWrappedServerIsGiven(t *testing.T) {
 func TestAnAdoptedClientStartsItsServer(t *testing.T) {
 	t.Parallel()
 	w := wrappedHome(t)
-	path := filepath.Join(w.work, ".cursor", "mcp.json")
+	path := filepath.Join(w.work, "Claude", "claude_desktop_config.json")
 	const token = "tok-4eC39HqLyjWDarjtT1zdp7dc"
 	text := `{"mcpServers": {"My Hub": {"command": "` + w.tool + `", "args": ["rich"], "env": {"HUB_TOKEN": "` + token +
 		`", "GREETING": "hello"}}}}`
@@ -494,7 +498,7 @@ func TestAnAdoptedClientStartsItsServer(t *testing.T) {
 		t.Errorf("%s", given)
 	}
 	// who may write where the settings are may not write them
-	note := filepath.Join(w.work, ".cursor", "note")
+	note := filepath.Join(filepath.Dir(path), "note")
 	cs = w.client("rich", behind, "--allow", "fs:write:"+filepath.Dir(path))
 	w.says(cs, "write", note)
 	w.says(cs, "write", path)

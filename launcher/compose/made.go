@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"runloop.dev/rlp/bundles"
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/ident"
@@ -30,17 +29,25 @@ type Given struct {
 	Preset string // the name of a preset that says so; "": none
 }
 
-// madeUp is an agent without files: what said holds is its digest. Its base is the
+// A madeUp is an agent without files: what said holds is its digest. Its base is the
 // given policy joined with --allow and with own, what it asks for by itself.
-func (a *Reader) madeUp(agent ident.Agent, said any, g Given, own []string, f *Flags) (*bundles.Bundle, error) {
-	text, err := json.Marshal(said)
+type madeUp struct {
+	id   ident.Agent
+	said any
+	own  []string
+	Given
+}
+
+// bundle is that of m, which is in the place of --allow, too.
+func (m *madeUp) bundle(a *Reader, f *Flags) (*bundles.Bundle, error) {
+	text, err := json.Marshal(m.said)
 	if err != nil {
 		return nil, InputErr(err)
 	}
 	sum := sha256.Sum256(text)
-	b := &bundles.Bundle{Manifest: &bundles.Manifest{Agent: agent}, Digest: hex.EncodeToString(sum[:]), Bare: true}
-	if g != (Given{}) {
-		if err := a.give(g, b); err != nil {
+	b := &bundles.Bundle{Manifest: &bundles.Manifest{Agent: m.id}, Digest: hex.EncodeToString(sum[:]), Bare: true}
+	if m.Given != (Given{}) {
+		if err := a.give(m.Given, b); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +60,7 @@ func (a *Reader) madeUp(agent ident.Agent, said any, g Given, own []string, f *F
 	if err != nil {
 		return nil, Usagef("--allow %w", err)
 	}
-	f.Bare, f.Allow = AllowOfModule, append(own, allowed...)
+	f.Bare, f.Allow = AllowOfModule, append(m.own, allowed...)
 	return b, nil
 }
 
@@ -103,19 +110,8 @@ func (a *Reader) Program(p *Program, f Flags) (*Composition, error) {
 	if len(p.Command) == 0 || p.Command[0] == "" {
 		return nil, Usagef("name the program behind --, such as rlp run -- /usr/bin/python3 task.py")
 	}
-	h, err := a.Home()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := a.WorkingDir()
-	if err != nil {
-		return nil, InputErr(err)
-	}
-	p.dir = withoutLinks(dir)
-	if p.file, err = program.Find(p.Command[0], p.dir, a.getenv("PATH"), h.Dir()); err != nil {
-		return nil, InputErr(err)
-	}
 	var agent ident.Agent
+	var err error
 	if p.Name != "" {
 		if agent, err = ident.ParseAgent(p.Name); err != nil {
 			return nil, Usagef("--name: %w", err)
@@ -123,28 +119,60 @@ func (a *Reader) Program(p *Program, f Flags) (*Composition, error) {
 	} else if agent, err = ident.AgentOf(filepath.Base(p.Command[0])); err != nil {
 		return nil, Usagef("%w; give it another by --name", err)
 	}
-	b, err := a.madeUp(agent, p.Command, p.Given, []string{"time:read:*"}, &f)
+	return (&madeUp{agent, p.Command, nil, p.Given}).compose(a, &Composition{Program: p}, f)
+}
+
+// compose completes a composition of what is made up.
+func (m *madeUp) compose(a *Reader, c *Composition, f Flags) (*Composition, error) {
+	if c.Program != nil {
+		m.own = append(m.own, "time:read:*")
+		if err := c.Program.find(a); err != nil {
+			return nil, err
+		}
+	}
+	b, err := m.bundle(a, &f)
 	if err != nil {
 		return nil, err
 	}
-	c := &Composition{Origin: a.Origin, Program: p}
+	c.Origin = a.Origin
 	c.Origin.Bundle = b
-	if c, err = a.Complete(c, f); err != nil {
-		return nil, err
+	if c, err = a.Complete(c, f); err == nil && c.Program != nil {
+		c.Policy.Endless, c.Policy.Confined = c.Program.Endless, true
 	}
-	c.Policy.Endless, c.Policy.Confined = p.Endless, true
-	return c, nil
+	return c, err
+}
+
+// find finds the program's file, and where it is launched.
+func (p *Program) find(a *Reader) error {
+	h, err := a.Home()
+	if err != nil {
+		return err
+	}
+	dir, err := a.WorkingDir()
+	if err != nil {
+		return InputErr(err)
+	}
+	p.dir = withoutLinks(dir)
+	if p.file, err = program.Find(p.Command[0], p.dir, a.getenv("PATH"), h.Dir()); err != nil {
+		return InputErr(err)
+	}
+	return nil
 }
 
 // decisive are the files that decide what a made-up agent is: its program cannot
 // write them, so that the next launch starts the same.
-func (g Given) decisive(command []string) []string {
-	var list []string
-	if len(command) > 0 && filepath.IsAbs(command[0]) {
-		list = append(list, command[0])
+func (g Given) decisive() []string {
+	if g.Policy == "" {
+		return nil
 	}
-	if g.Policy != "" {
-		list = append(list, g.Policy)
+	return []string{g.Policy}
+}
+
+// decisive are those of a program, with its own file and the name that leads there.
+func (p *Program) decisive() []string {
+	list := append(p.Given.decisive(), p.file)
+	if filepath.IsAbs(p.Command[0]) {
+		list = append(list, p.Command[0])
 	}
 	return list
 }
@@ -165,11 +193,11 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 		return nil, err
 	}
 	start.Trusted = trusted
-	spec.Body = start.Body()
-	if spec.Taint.Floor != nil {
-		c.NarrowedBy(a.floorAgain(c))
+	if c.Wrap != nil { // whose body starts it when it is asked for something
+		c.Wrap.start = start
+	} else {
+		spec.Body = start.Body()
 	}
-	spec.Look = newWatcher(c).look
 	plan, err := run.NewPlan(c.Policy)
 	if err != nil {
 		return none, nil //nolint:nilerr // the launch itself says what is wrong with the policy
@@ -221,11 +249,9 @@ func Presets(r *Reader, names ...string) ([]program.Preset, error) {
 // A Wrap is one server of tools that a client is given under a policy. It is an
 // agent of its name: overrides, profiles, records and reports are that agent's.
 type Wrap struct {
-	Name    string
-	Command []string           // its program and the arguments; or
+	Program                    // with its command; or
 	URL     string             // where it is
 	Secrets []config.MCPSecret // the variables, or the bearer token, that have a secret's value
-	Given
 
 	// Serve speaks with the client until that is at its end.
 	Serve func(ctx context.Context, w *Wrapped) error
@@ -233,10 +259,8 @@ type Wrap struct {
 	// where the client's word does not count.
 	Ask hostcalls.Confirm
 
-	given   []config.MCPSecret // what the run holds of Secrets
-	env     []string           // variables that the run was given
-	folders caps.Set           // whose files the program sees
-	unfit   *run.Stopped       // why no lane here takes the program
+	start *program.Start // starts the program
+	calls *run.Calls     // of the session
 }
 
 // agent is the name of the session as an agent's.
@@ -266,10 +290,6 @@ func (w *Wrap) whole() error {
 		if s.Variable == "" {
 			w.Secrets[i].Variable = config.SecretVariable(s.ID)
 		}
-	}
-	if !filepath.IsAbs(w.Command[0]) || filepath.Clean(w.Command[0]) != w.Command[0] {
-		return Usagef("%s: write the command as an absolute path, such as %s; which program a name leads to depends on PATH",
-			w.Command[0], "/usr/bin/node")
 	}
 	return nil
 }
@@ -318,23 +338,4 @@ func (w *Wrap) admits(cfg *config.Config, path string) error {
 	servers[w.Name] = config.MCPServer{Command: w.Command, URL: w.URL, Secrets: w.Secrets}
 	cfg.MCP = servers
 	return nil
-}
-
-// confined refuses to run a wrapped program where nothing is kept from it.
-func (w *Wrap) confined(l lane.Lane, err error) error {
-	var unsupported *lane.UnsupportedError
-	why := ""
-	switch {
-	case errors.As(err, &unsupported):
-		why = unsupported.Text()
-	case err == nil && l.Name() == "native":
-		why = `[exec] lane = "native" confines no program; take "auto", or give the server as --url`
-	default:
-		return err
-	}
-	w.unfit = &run.Stopped{Outcome: run.Unsupported, Status: run.StatusUnsupported, Message: w.Name + ": " + why}
-	if err == nil {
-		err = errors.Join(w.unfit, l.Close())
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/internal/effect/mcpclient"
 	"runloop.dev/rlp/launcher/program"
@@ -22,7 +23,7 @@ import (
 // An mcpProgram is a server that rlp has started, in a lane of its own.
 type mcpProgram struct {
 	*lane.Process
-	lane lane.Lane
+	lane lane.Lane // nil: it is the run's
 }
 
 // Bounds of a server's program.
@@ -37,18 +38,22 @@ const (
 // start starts the configured command: nothing of it comes from the agent, and
 // it is given nothing of the agent's.
 func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, error) {
+	if m.wrapped() {
+		return m.startWrapped(secrets)
+	}
 	c, spec := m.all.c, m.all.spec
 	m.started++
 	suffix := fmt.Sprintf("-%s-%d", m.name, m.started)
 	work := c.Home.Work(spec.Agent, spec.RunID+suffix)
 	cfg := m.all.by.laneConfig(c, spec.Identity)
 	cfg.Work, cfg.ID = work, spec.RunID+"-m"+strconv.Itoa(m.all.starts)
-	l, err := c.serverLane(ctx, m.wrapped(), &cfg, spec.Taint.Folders())
+	name := c.Config.Exec.Lane
+	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
+		name = "container"
+	}
+	l, err := lane.Open(ctx, name, cfg)
 	if err != nil {
 		return nil, &mcpTrouble{"no lane here confines it", err}
-	}
-	if m.wrapped() {
-		spec.Lane = program.LaneReport(l.Name(), l.Controls())
 	}
 	p, err := m.startIn(l, cfg, secrets)
 	if err != nil {
@@ -62,44 +67,19 @@ func (m *mcpServer) start(ctx context.Context, secrets []string) (*mcpProgram, e
 	return &mcpProgram{p, l}, nil
 }
 
-// serverLane opens the lane of a server's program; one that is wrapped sees files.
-func (c *Composition) serverLane(
-	ctx context.Context, wrapped bool, cfg *lane.Config, untrusted []string,
-) (lane.Lane, error) {
-	name := c.Config.Exec.Lane
-	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
-		name = "container"
+// startWrapped starts the program that is wrapped, as rlp run starts one.
+func (m *mcpServer) startWrapped(secrets []string) (*mcpProgram, error) {
+	w := m.all.c.Wrap
+	w.start.Given = nil
+	for i, s := range m.cfg.Secrets {
+		w.start.Given = program.WithVariable(w.start.Given, s.Variable, secrets[i])
 	}
-	if !wrapped {
-		return lane.Open(ctx, name, *cfg)
-	}
-	w := c.Wrap
-	cfg.Folders, cfg.Leased, cfg.Untrusted = program.Folders(w.folders), program.Leased(w.folders), untrusted
-	l, err := lane.Open(ctx, name, *cfg)
-	return l, w.confined(l, err)
-}
-
-// Foreseen says of a wrapped program what its start would come to, without starting it.
-func (a *Runner) Foreseen(ctx context.Context, c *Composition, spec *run.Spec) (list []string, err error) {
-	if c.Wrap == nil || len(c.Wrap.Command) == 0 {
-		return nil, nil
-	}
-	if plan, err := run.NewPlan(c.Policy); err == nil && plan.Effective.Any(caps.Net) {
-		list = append(list, "the server's program has no network in any lane: what is effective of network: is not used")
-	}
-	cfg := a.laneConfig(c, spec.Identity)
-	l, err := c.serverLane(ctx, true, &cfg, spec.Taint.Folders())
-	if c.Wrap.unfit != nil {
-		return append(list, "a start is refused: "+c.Wrap.unfit.Message), nil
-	}
+	p, err := w.start.Speak(w.calls, mcpStderr)
 	if err != nil {
-		return list, err
+		return nil, &mcpTrouble{"its program cannot be started", err}
 	}
-	list = append(list, "the server's program would run in the lane "+l.Name())
-	if _, err := (&programs{lane: l, home: c.Home.Dir()}).find(c.Wrap.Command[0]); err != nil {
-		list = append(list, "a start fails, for the program is not there, or is none: "+err.Error())
-	}
-	return list, l.Close()
+	m.all.spec.Log.Info("mcp server started", "server", m.name, "exec_lane", m.all.spec.Lane.Name)
+	return &mcpProgram{Process: p}, nil
 }
 
 // over reports whether nothing is left of the program.
@@ -125,9 +105,6 @@ func (m *mcpServer) startIn(l lane.Lane, cfg lane.Config, secrets []string) (*la
 			env = program.WithVariable(env, name, value)
 		}
 	}
-	if m.wrapped() {
-		env = m.variables(env)
-	}
 	for i, s := range m.cfg.Secrets {
 		env = program.WithVariable(env, s.Variable, secrets[i])
 	}
@@ -149,9 +126,6 @@ func (m *mcpServer) seen(l lane.Lane) (lane.Found, []lane.Folder, error) {
 	found, err := programs.find(m.cfg.Command[0])
 	if err != nil {
 		return found, nil, &mcpTrouble{"its program is not there, or is none", err}
-	}
-	if m.wrapped() {
-		return found, program.Folders(m.all.c.Wrap.folders), nil
 	}
 	var folders []lane.Folder
 	for _, arg := range m.cfg.Command[1:] {
@@ -199,23 +173,22 @@ func (p *mcpProgram) end(s *mcpServers, name string) error {
 		s.spec.Log.Info("mcp server ended", "server", name, "exit_code", status, "stderr", string(said.Data), "stderr_cut",
 			said.Cut)
 	}
+	if p.lane == nil {
+		return err
+	}
 	return errors.Join(err, p.lane.Close())
 }
 
 // body is the run: what the server is given is judged, and then its client served.
 func (a *Runner) body(c *Composition, spec *run.Spec) run.Body {
 	return func(ctx context.Context, calls *run.Calls) error {
-		w := c.Wrap
-		plan, err := run.NewPlan(c.Policy)
-		if err != nil {
-			return err
-		}
-		w.env, w.folders = calls.Env, plan.Effective
+		w, given := c.Wrap, []config.MCPSecret{}
+		w.calls = calls
 		for _, s := range w.Secrets {
 			var no *hostcalls.Answer
 			switch _, err := calls.Call(ctx, "secret_handle", s.ID); {
 			case err == nil:
-				w.given = append(w.given, s)
+				given = append(given, s)
 			case !errors.As(err, &no):
 				return err
 			case no.Errno == hostcalls.Acces.String() && no.Reason != caps.SecretUnknown.String():
@@ -226,26 +199,14 @@ func (a *Runner) body(c *Composition, spec *run.Spec) run.Body {
 			}
 		}
 		own := c.Config.MCP[w.Name]
-		own.Secrets = w.given
+		own.Secrets = given
 		c.Config.MCP[w.Name] = own
 		servers, ok := spec.Components.MCP.(*mcpServers)
 		if !ok {
 			return errors.New("the session has no server")
 		}
 		offers := func() []mcpclient.Tool { return servers.offersOf(w.Name) }
-		err = w.Serve(ctx, &Wrapped{name: w.Name, calls: calls, offers: offers})
-		if err != nil && w.unfit != nil {
-			return w.unfit
-		}
-		return err
+		err := w.Serve(ctx, &Wrapped{name: w.Name, calls: calls, offers: offers})
+		return errors.Join(err, servers.close()) // what its program was about to say is recorded
 	}
-}
-
-// variables are those of the program that is wrapped.
-func (m *mcpServer) variables(env []string) []string {
-	for _, kv := range m.all.c.Wrap.env {
-		name, value, _ := strings.Cut(kv, "=")
-		env = program.WithVariable(env, name, value)
-	}
-	return env
 }

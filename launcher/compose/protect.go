@@ -28,11 +28,11 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 	if c.Path != "" { // or it came with a request, and lies nowhere
 		decisive = append(decisive, c.Path, c.Bundle.Path)
 	}
-	if c.Wrap != nil {
-		decisive = append(decisive, c.Wrap.decisive(c.Wrap.Command)...)
-	}
-	if c.Program != nil {
-		decisive = append(decisive, c.Program.decisive([]string{c.Program.file})...)
+	switch {
+	case c.Program != nil:
+		decisive = append(decisive, c.Program.decisive()...)
+	case c.Wrap != nil:
+		decisive = append(decisive, c.Wrap.Given.decisive()...)
 	}
 	for _, dir := range a.homes() {
 		decisive = append(decisive, dir)

@@ -142,13 +142,11 @@ func (a *Reader) Wrapped(w *Wrap, f Flags) (*Composition, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := a.madeUp(agent, []any{w.Command, w.URL}, w.Given, own, &f)
-	if err != nil {
-		return nil, err
+	c := &Composition{Wrap: w}
+	if len(w.Command) > 0 {
+		w.Endless, c.Program = true, &w.Program
 	}
-	c := &Composition{Origin: a.Origin, Wrap: w}
-	c.Origin.Bundle = b
-	if c, err = a.Complete(c, f); err != nil {
+	if c, err = (&madeUp{agent, []any{w.Command, w.URL}, own, w.Given}).compose(a, c, f); err != nil {
 		return nil, err
 	}
 	c.Policy.Endless = true

@@ -73,11 +73,13 @@ func (a *Runner) Ready(ctx context.Context, c *Composition, j *Job) (*run.Spec, 
 		return nil, nil, err
 	}
 	if j.Inputs != nil {
+		spec.Inputs, spec.InputsCount = typedInputs{j.Inputs, lineOf(c.Bundle.Manifest)}, j.InputsCount
+	}
+	if j.Inputs != nil || c.Program != nil || c.Wrap != nil { // what goes on while its operator edits
 		if spec.Taint.Floor != nil {
 			c.NarrowedBy(a.floorAgain(c))
 		}
-		spec.Inputs = typedInputs{j.Inputs, lineOf(c.Bundle.Manifest)}
-		spec.InputsCount, spec.Look = j.InputsCount, newWatcher(c).look
+		spec.Look = newWatcher(c).look
 	}
 	if c.Origin.from != nil {
 		c.Origin.parent.Bind(spec)

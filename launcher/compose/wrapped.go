@@ -89,6 +89,9 @@ func (w *Wrapped) ask(ctx context.Context, tool string, arguments json.RawMessag
 	if err != nil {
 		return nil, errors.New("the arguments are no JSON")
 	}
+	if err := w.calls.Reload(); err != nil {
+		return nil, err
+	}
 	return w.calls.Call(ctx, "mcp_call", string(req))
 }
 

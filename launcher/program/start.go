@@ -20,7 +20,9 @@ type Start struct {
 	Home string   // is its own, and lasts
 	Dir  string   // where it starts, if it may read that; else its working folder
 	Env  func(name string) (string, bool)
-	Live *lane.Live // its streams pass through; nil: they are held for the report
+	// Given are variables that it has whatever else is called so.
+	Given []string
+	Live  *lane.Live // its streams pass through; nil: they are held for the report
 
 	Outside proxy.Outside
 	Routes  []caps.Route // of its policy

@@ -13,39 +13,14 @@ import (
 )
 
 func (s *Start) serve(ctx context.Context, c *run.Calls) error {
-	policy, err := connect.New(connect.Config{
-		Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted,
-	})
-	if err != nil {
-		return err
-	}
-	host, err := hostcalls.NewProgramHost(c.Host, c.Lock())
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(s.Home, 0o700); err != nil {
-		return fmt.Errorf("making the home of the program: %w", err)
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	network := Network{
-		Policy: policy, Outside: s.Outside, Inside: Inside(host, c, s.Routes, s.Now), Now: s.Now, Base: c.Base,
-		Look: func() {
-			if err := c.Reload(ctx); err != nil { // what cannot be recorded does not go on
-				cancel(err)
-			}
-		},
+	command, err := s.command(c, cancel)
+	if err != nil {
+		return err
 	}
-	within, most := s.leased(c.Holds)
-	if s.Live != nil && !within {
-		most = 0
-	}
-	r, err := s.Lane.Run(ctx, &lane.Command{
-		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, c.Env), Cwd: s.cwd(c.Holds),
-		Folders: append(Folders(c.Holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
-		Leased:  Leased(c.Holds), Protected: Protected(), Executes: Executables(c.Holds),
-		Stdin: c.Input, Timeout: most, MaxOutput: kept(c.Limits), Network: network.Own(), Live: s.Live,
-	})
+	command.Stdin, command.MaxOutput = c.Input, kept(c.Limits)
+	r, err := s.Lane.Run(ctx, command)
 	if r == nil {
 		return stopped(err)
 	}
@@ -55,4 +30,54 @@ func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 		return stopped(err)
 	}
 	return errors.Join(outErr, errErr, ended(r))
+}
+
+// Speak starts the program for whoever speaks with it, and keeps so much of what it
+// says on stderr. It has to be ended before its run is.
+func (s *Start) Speak(c *run.Calls, keep int) (*lane.Process, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	command, err := s.command(c, cancel)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	command.MaxOutput = keep
+	return lane.Start(ctx, s.Lane, command)
+}
+
+// command is the program with what its run holds now. What cannot be recorded of it
+// ends it by end.
+func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Command, error) {
+	policy, err := connect.New(connect.Config{
+		Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted,
+	})
+	if err != nil {
+		return nil, err
+	}
+	host, err := hostcalls.NewProgramHost(c.Host, c.Lock())
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.Home, 0o700); err != nil {
+		return nil, fmt.Errorf("making the home of the program: %w", err)
+	}
+	network := Network{
+		Policy: policy, Outside: s.Outside, Inside: Inside(host, c, s.Routes, s.Now), Now: s.Now, Base: c.Base,
+		Look: func() {
+			if err := c.Reload(); err != nil { // what cannot be recorded does not go on
+				end(err)
+			}
+		},
+	}
+	holds := c.Now()
+	within, most := s.leased(holds)
+	if s.Live != nil && !within {
+		most = 0
+	}
+	return &lane.Command{
+		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, append(c.Env, s.Given...)), Cwd: s.cwd(holds),
+		Folders: append(Folders(holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
+		Leased:  Leased(holds), Protected: Protected(), Executes: Executables(holds),
+		Timeout: most, Network: network.Own(), Live: s.Live,
+	}, nil
 }

@@ -55,8 +55,8 @@ type Calls struct {
 
 	mu    sync.Mutex
 	funcs map[string]abi.Func
-	mem   []byte                          // what a guest's memory is to the table
-	edits func(ctx context.Context) error // applies what the operator edited
+	mem   []byte       // what a guest's memory is to the table
+	edits func() error // applies what the operator edited
 }
 
 // Lock is held by whoever asks the gate or the host.
@@ -65,10 +65,17 @@ func (c *Calls) Lock() sync.Locker { return &c.mu }
 // Reload applies what the operator edited since it was last looked at, as the end of
 // a turn does. It fails where that, or anything before it, cannot be recorded: then
 // nothing may go on.
-func (c *Calls) Reload(ctx context.Context) error {
+func (c *Calls) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.edits(ctx), c.Gate.Err())
+	return errors.Join(c.edits(), c.Gate.Err())
+}
+
+// Now is what the run holds now.
+func (c *Calls) Now() caps.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Gate.Set()
 }
 
 // room is what an answer has of the memory at first.
@@ -126,17 +133,4 @@ func (c *Calls) rest(ctx context.Context, at int) ([]byte, error) {
 		}
 		out = append(out, c.mem[at:at+int(stack[0])]...)
 	}
-}
-
-// An aside launches agents for a run with a body, whose other calls and connections do
-// not wait for them: who makes a host call holds the lock.
-type aside struct {
-	hostcalls.Agents
-	lock sync.Locker
-}
-
-func (a aside) Launch(ctx context.Context, d *hostcalls.Delegation) (*hostcalls.Delegated, error) {
-	a.lock.Unlock()
-	defer a.lock.Lock()
-	return a.Agents.Launch(ctx, d)
 }

@@ -163,7 +163,7 @@ func TestEditsReachABody(t *testing.T) {
 		if !may("a.example") || !may("b.example") {
 			t.Error("denied before the edit")
 		}
-		if err := c.Reload(ctx); err != nil {
+		if err := c.Reload(); err != nil {
 			t.Error(err)
 		}
 		if !may("a.example") || may("b.example") {

@@ -12,6 +12,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -110,13 +111,13 @@ func (r *run) own() ([]abi.Func, error) {
 		r.shared = budget.New(r.plan.Limits, above)
 		left, above = nil, r.shared
 	}
-	components := r.spec.Components
-	if r.calls != nil && components.Agents != nil {
-		components.Agents = aside{components.Agents, r.calls.Lock()}
+	var lock sync.Locker
+	if r.calls != nil {
+		lock = r.calls.Lock()
 	}
 	r.host = hostcalls.New(hostcalls.Config{
-		Gate: r.gate, Sources: sources, Components: components, Limits: r.plan.Limits,
-		Above: above, Left: left,
+		Gate: r.gate, Sources: sources, Components: r.spec.Components, Limits: r.plan.Limits,
+		Above: above, Left: left, Lock: lock,
 		Now: func() int64 { return r.spec.Now().UnixNano() },
 		Log: r.agentLog, Failed: r.failed, Warn: r.warnOnce,
 		Replaced: func(id, op string) { r.values.replaced(id, op, op) },
@@ -219,16 +220,16 @@ func serve(ctx context.Context, r *run) {
 		r.failStart(err)
 		return
 	}
+	within, cancel, given := timed(ctx, r)
+	defer cancel()
 	edits := &turns{run: r}
 	c.Gate, c.Host, c.Budget = r.gate, r.host, r.shared
 	c.Base, c.Holds, c.Limits = r.plan.Base, r.plan.Effective, r.plan.Limits
-	c.edits = func(ctx context.Context) error { return edits.reload(ctx, editSource) }
+	c.edits = func() error { return edits.reload(within, editSource) }
 	for _, f := range r.floored(own) {
 		f.Call = stopUnrecorded(r.gate, f.Call)
 		c.funcs[f.Name] = f
 	}
-	within, cancel, given := timed(ctx, r)
-	defer cancel()
 	r.event("run.running", nil)
 	began := r.spec.Now()
 	err = guard.Call(func() error { return r.spec.Body(within, c) })

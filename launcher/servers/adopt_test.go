@@ -198,7 +198,7 @@ func TestWhatAdoptedServersMayHave(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 	for name, want := range map[string][]string{
-		"context7": {"registry.npmjs.org", `env = ["LOG_LEVEL"]`},
+		"context7": {"registry.npmjs.org", "exec = true", `env = ["LOG_LEVEL"]`},
 		"notes":    {`env = ["LOCAL_TOKEN", "NOTES_DIR"]`},
 	} {
 		text, err := os.ReadFile(filepath.Join(h.Root(), "caps", "servers", name+".toml"))
@@ -220,7 +220,7 @@ func TestWhatAdoptedServersMayHave(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"mcp_servers.figma":    "left it is at a URL",
-		"mcp_servers.context7": "wrapped npx fetches the server at each start",
+		"mcp_servers.context7": "wrapped ",
 		"mcp_servers.notes":    "wrapped ",
 	} {
 		if !strings.HasPrefix(states[key], want) {

@@ -149,10 +149,6 @@ func (p *planning) fill(a *Adopted, at place, s *settings) (err error) {
 	}
 	slices.Sort(a.files)
 	a.files = slices.Compact(a.files)
-	if presetOf(a.command) != "" {
-		a.note("%s fetches the server at each start, and the sandbox of this version has no network: install the server, and "+
-			"name its program in the place of %s", filepath.Base(a.command), filepath.Base(a.command))
-	}
 	p.environment(a, s)
 	a.Policy = filepath.Join(p.Home.Servers(), a.Name+".toml")
 	for _, v := range a.values {

@@ -20,15 +20,21 @@ func presetOf(program string) string {
 	return ""
 }
 
-// hostsOf are the lines of a preset that name hosts, each with its reason; "" where
-// it has none in a list of their own.
-func hostsOf(preset []byte) string {
+// fetching are the lines of a preset that name hosts, and what it lets be started, each
+// with its reason; "" where it has no hosts in a list of their own.
+func fetching(preset []byte) string {
 	_, list, found := strings.Cut("\n"+string(preset), "\nnet = [\n")
-	lines, _, closed := strings.Cut(list, "\n]")
+	lines, rest, closed := strings.Cut(list, "\n]")
 	if !found || !closed {
 		return ""
 	}
-	return "net = [\n" + lines + "\n]\n"
+	text := "net = [\n" + lines + "\n]\n"
+	for line := range strings.Lines(rest) {
+		if strings.HasPrefix(line, "exec = true") {
+			text += line
+		}
+	}
+	return text
 }
 
 // startingPolicy is the file of what a server may have, for its operator to edit.
@@ -49,7 +55,7 @@ func startingPolicy(s *Adopted, from string, preset []byte) string {
 	}
 	list("fs_ro", s.files, "its command names them; fs_rw lets it write")
 	list("env", s.variables, "its client sets them")
-	if hosts := hostsOf(preset); hosts != "" {
+	if hosts := fetching(preset); hosts != "" {
 		fmt.Fprintf(&b, "# of the preset %s: rlp presets show %s\n%s", presetOf(s.command), presetOf(s.command), hosts)
 	}
 	return b.String()

@@ -5,6 +5,8 @@ package mcptest
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"strings"
 
@@ -36,6 +38,22 @@ func rich(s *mcp.Server, add func(name, about string, do tool)) {
 			return text("refused: " + err.Error())
 		}
 		return text("written")
+	})
+	add("fetch", "Asks a URL.", func(ctx context.Context, url string) *mcp.CallToolResult {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return text("refused: " + err.Error())
+		}
+		resp, err := (&http.Client{}).Do(req)
+		if err != nil {
+			return text("refused: " + err.Error())
+		}
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return text("broken: " + string(data) + err.Error())
+		}
+		return text(resp.Status + " " + string(data))
 	})
 }
 
