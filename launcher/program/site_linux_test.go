@@ -41,6 +41,7 @@ type site struct {
 	world
 	gate    *gate.Gate
 	host    *hostcalls.ProgramHost
+	imports *hostcalls.Host
 	handler http.HandlerFunc
 	port    string // of the plain server on loopback, which policies write as 8080
 	strict  bool   // there are no names but those that are given
@@ -90,7 +91,8 @@ func open(t *testing.T, base string, change ...func(*hostcalls.Config, *gate.Opt
 		t.Fatal(err)
 	}
 	cfg.Gate = s.gate
-	if s.host, err = hostcalls.NewProgramHost(hostcalls.New(cfg), &s.lock); err != nil {
+	s.imports = hostcalls.New(cfg)
+	if s.host, err = hostcalls.NewProgramHost(s.imports, &s.lock); err != nil {
 		t.Fatal(err)
 	}
 	pol, err := connect.New(connect.Config{Gate: s.gate, Lock: &s.lock, Budget: s.budget, Now: time.Now})

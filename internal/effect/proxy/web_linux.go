@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -136,10 +137,22 @@ const elsewhere = "the request is for another host than the connection"
 
 // isFor reports whether the Host of a request is what the connection was made to.
 func (k *conn) isFor(host string) bool {
-	asked, err := caps.HostPort("http", host)
+	asked, err := caps.HostPort("http", unmapped(host))
 	port := k.host[strings.LastIndexByte(k.host, ':'):]
 	name, matches := strings.CutSuffix(asked, port)
 	return err == nil && matches && k.isNamed(strings.Trim(name, "[]"))
+}
+
+// unmapped writes an address of IPv4 that is in the form of IPv6 as one, as the kernel
+// connects to it.
+func unmapped(host string) string {
+	if at, err := netip.ParseAddrPort(host); err == nil && at.Addr().Is4In6() {
+		return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
+	}
+	if at, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && at.Is4In6() {
+		return at.Unmap().String()
+	}
+	return host
 }
 
 // forward sends r on to where the connection was judged to go.
