@@ -6,8 +6,6 @@ import (
 	"runloop.dev/rlp/internal/engine/wasm"
 )
 
-const dead = -1 // in place of a hole: what follows is never reached
-
 // function rewrites bodies, one after the other.
 //
 // It reads a body once and copies it, leaving holes where surplus go. What a
@@ -15,32 +13,19 @@ const dead = -1 // in place of a hole: what follows is never reached
 // are filled when the body is written.
 type function struct {
 	reader
-	m         *rewriter
-	params    uint32 // of the guest's; behind them is the counter
-	locals    uint32 // parameters and locals of the guest's
-	types     []byte // of as many of them as are tracked
-	out       []byte
-	holes     []hole
-	frames    []frame
-	surplus   surplus
-	open      uint32 // labels that are open in out, without one around the body
-	depth     uint32 // loops around here
-	arms      uint32 // of ifs around here, within the innermost loop
-	at        int32  // hole that pays for what comes next, or dead
-	surplusAt int32  // node of here
-	picks     bool   // calls by a table
-	bulk      bool
-	exits     bool // something other than a plain branch leaves to the end
-	simple    bool // nothing came yet that is not always executed, or needs a check
-	early     bool // a loop header comes before anything that could need a check
-
-	unseen   unseen
-	returned int64 // what is unseen behind a call, if its function can be unchecked
-	events   []event
-	loops    []loop
-	around   [maxAround + 1]*loop
-	labels   []arms
-	spare    int // how many locals may yet be copied
+	emitter
+	charges
+	liveness
+	m      *rewriter
+	frames []frame
+	open   uint32 // labels that are open in out, without one around the body
+	depth  uint32 // loops around here
+	arms   uint32 // of ifs around here, within the innermost loop
+	picks  bool   // calls by a table
+	bulk   bool
+	exits  bool // something other than a plain branch leaves to the end
+	simple bool // nothing came yet that is not always executed, or needs a check
+	early  bool // a loop header comes before anything that could need a check
 }
 
 // frame is a block of the guest's that is open.
@@ -88,10 +73,12 @@ func (f *function) rewrite(m *rewriter, t funcType, body, out []byte, checked bo
 // reset forgets all but the memory.
 func (f *function) reset(m *rewriter, body []byte) {
 	*f = function{
-		reader: *newReader(body), m: m, surplus: f.surplus, simple: true, unseen: unseen{before: noCall},
-		spare: len(body) / 2,
-		types: f.types[:0], out: slices.Grow(f.out[:0], len(body)+len(body)/2), holes: f.holes[:0], frames: f.frames[:0],
-		events: f.events[:0], loops: f.loops[:0], labels: f.labels[:0],
+		reader: *newReader(body), m: m, simple: true, frames: f.frames[:0],
+		emitter: emitter{out: slices.Grow(f.out[:0], len(body)+len(body)/2), refill: m.refill()},
+		charges: charges{holes: f.holes[:0], surplus: f.surplus, unseen: unseen{before: noCall}},
+		liveness: liveness{
+			types: f.types[:0], events: f.events[:0], loops: f.loops[:0], labels: f.labels[:0], spare: len(body) / 2,
+		},
 	}
 	f.surplus.reset()
 }
@@ -117,15 +104,6 @@ func (f *function) readLocals(params uint32) []byte {
 	}
 	f.locals = uint32(total)
 	return f.B[start:f.P]
-}
-
-// room makes s twice as long when it is full. The language's own growth, of
-// long slices, would ask for five times what is needed in the end.
-func room[T any](s []T) []T {
-	if len(s) == cap(s) {
-		s = slices.Grow(s, len(s)+8)
-	}
-	return s
 }
 
 func (f *function) hole(h hole) int32 {
@@ -178,14 +156,6 @@ func (f *function) pass() {
 	f.surplusAt = settled
 }
 
-func (f *function) charge(op byte) {
-	if f.at != dead {
-		p := price(op)
-		f.holes[f.at].cost += p
-		f.see(p)
-	}
-}
-
 func (f *function) instruction() {
 	start := f.P
 	op := f.Byte()
@@ -228,14 +198,6 @@ func (f *function) instruction() {
 		immediates(&f.reader, op)
 		f.out = append(f.out, f.B[start:f.P]...)
 	}
-}
-
-// moved is where a local of the guest's is now.
-func (f *function) moved(i uint32) uint32 {
-	if i >= f.params {
-		return i + 1
-	}
-	return i
 }
 
 // variable copies an instruction on a local.
@@ -357,10 +319,6 @@ func (f *function) move(code []byte, shift byte) {
 	f.out = append(f.out, code...)
 }
 
-// ask tells the host that the guest is about to make it hold more, which the
-// number on top of the stack says.
-func (f *function) ask() { f.out = append(wasm.AppendU32(append(f.out, opCall), f.m.refill()), opDrop) }
-
 // grow copies an operation that grows something by the number on top of the
 // stack, and surplus for it if it did.
 func (f *function) grow(code []byte, shift byte) {
@@ -400,4 +358,20 @@ func (f *function) grow(code []byte, shift byte) {
 	f.local(opLocalTee, f.counter())
 	f.check(0)
 	f.seen()
+}
+
+// checkSite makes a hole where a check can be, should one be needed. If not, what
+// was before pays for what comes next, as if there were none.
+func (f *function) checkSite() {
+	if f.unseen.before != noCall {
+		f.at = f.begin(hole{from: f.surplusAt, into: f.at + 1, weight: f.weight(weighCost)})
+		f.stop(f.at)
+	}
+}
+
+func (f *function) seen() {
+	if f.at != dead && f.unseen.before != noCall {
+		f.meet(0)
+		f.checkSite()
+	}
 }

@@ -66,41 +66,51 @@ func (p *flow) union(q *flow) {
 // arms are what is known behind a label, and at the other arm of an if.
 type arms struct{ after, other flow }
 
-func (f *function) event(kind, n uint32) { f.events = append(room(f.events), event(kind|n)) }
+// liveness is what lives where in a function.
+type liveness struct {
+	types  []byte // of as many parameters and locals of the guest's as are tracked
+	events []event
+	loops  []loop
+	around [maxAround + 1]*loop
+	labels []arms
+	spare  int // how many locals may yet be copied
+}
+
+func (v *liveness) event(kind, n uint32) { v.events = append(room(v.events), event(kind|n)) }
 
 // findLive fills in what lives at the headers of loops, from the end of the
 // function to its beginning; twice if loops are in loops, for what leads back
 // to an outer one is known only when its header was seen.
-func (f *function) findLive() {
+func (v *liveness) findLive() {
 	needed, again := false, false
-	for i := range f.loops {
-		needed = needed || f.loops[i].back
-		again = again || f.loops[i].nested
+	for i := range v.loops {
+		needed = needed || v.loops[i].back
+		again = again || v.loops[i].nested
 	}
 	if needed {
-		f.backwards()
+		v.backwards()
 	}
 	if needed && again {
-		f.backwards()
+		v.backwards()
 	}
 }
 
-func (f *function) backwards() {
-	labels := append(f.labels[:0], arms{})
+func (v *liveness) backwards() {
+	labels := append(v.labels[:0], arms{})
 	var here flow
 	depth := 0
-	for i := len(f.events) - 1; i >= 0; i-- {
-		kind, n := f.events[i]&eventKinds, uint32(f.events[i]&^eventKinds)
+	for i := len(v.events) - 1; i >= 0; i-- {
+		kind, n := v.events[i]&eventKinds, uint32(v.events[i]&^eventKinds)
 		top := &labels[len(labels)-1]
 		switch kind {
 		case eventGet:
 			here.live.add(n)
 		case eventSet:
 			here.live.remove(n)
-			f.wrote(n, here.on)
+			v.wrote(n, here.on)
 		case eventCall:
 			for i := range min(depth, maxAround) {
-				f.around[i].across.union(&here.live)
+				v.around[i].across.union(&here.live)
 			}
 		case eventStop:
 			here = flow{}
@@ -109,8 +119,8 @@ func (f *function) backwards() {
 		case eventEnd:
 			labels = append(labels, arms{here, here})
 		case eventLoopEnd:
-			l := &f.loops[n]
-			f.around[min(depth, maxAround)] = l
+			l := &v.loops[n]
+			v.around[min(depth, maxAround)] = l
 			labels = append(labels, arms{after: flow{l.live, l.outer | bit(depth)}})
 			depth++
 		case eventElse:
@@ -121,14 +131,14 @@ func (f *function) backwards() {
 		case eventLoop:
 			depth--
 			here.on &^= bit(depth)
-			f.loops[n].live, f.loops[n].outer = here.live, here.on
-			f.loops[n].keeps(f.around[:min(depth, maxAround)])
+			v.loops[n].live, v.loops[n].outer = here.live, here.on
+			v.loops[n].keeps(v.around[:min(depth, maxAround)])
 			labels = labels[:len(labels)-1]
 		case eventOpen:
 			labels = labels[:len(labels)-1]
 		}
 	}
-	f.labels = labels
+	v.labels = labels
 }
 
 // keeps notes that what a loop's own slow path does not copy lives across the
@@ -158,9 +168,9 @@ func bit(depth int) uint8 {
 }
 
 // wrote notes that a local changes where those loops can go on from.
-func (f *function) wrote(local uint32, on uint8) {
+func (v *liveness) wrote(local uint32, on uint8) {
 	for ; on != 0; on &= on - 1 {
-		f.around[bits.TrailingZeros8(on)].written.add(local)
+		v.around[bits.TrailingZeros8(on)].written.add(local)
 	}
 }
 
@@ -168,18 +178,18 @@ func (f *function) wrote(local uint32, on uint8) {
 // keep: the same ones, by way of another type, which the engine takes to be new.
 // What lives across a call of the guest's is in memory anyway. There are no more
 // copies than the function has code.
-func (f *function) copies(l *loop) {
+func (v *liveness) copies(e *emitter, l *loop) {
 	if !l.back {
 		return
 	}
 	for w := range l.live {
-		for rest := l.live[w] & l.written[w] &^ l.across[w]; rest != 0 && f.spare > 0; rest &= rest - 1 {
+		for rest := l.live[w] & l.written[w] &^ l.across[w]; rest != 0 && v.spare > 0; rest &= rest - 1 {
 			i := uint32(w*64 + bits.TrailingZeros64(rest))
-			if there := f.types[i]; there >= typeF64 && there <= typeI32 {
-				f.local(opLocalGet, f.moved(i))
-				f.out = append(f.out, reinterpretations[typeI32-there][:]...)
-				f.local(opLocalSet, f.moved(i))
-				f.spare--
+			if there := v.types[i]; there >= typeF64 && there <= typeI32 {
+				e.local(opLocalGet, e.moved(i))
+				e.out = append(e.out, reinterpretations[typeI32-there][:]...)
+				e.local(opLocalSet, e.moved(i))
+				v.spare--
 			}
 		}
 	}

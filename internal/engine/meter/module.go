@@ -7,24 +7,6 @@ import (
 	"runloop.dev/rlp/internal/engine/wasm"
 )
 
-// Sections by their numbers, and the order they come in.
-const (
-	secCustom = iota
-	secType
-	secImport
-	secFunction
-	secTable
-	secMemory
-	secGlobal
-	secExport
-	secStart
-	secElement
-	secCode
-	secData
-	secDataCount
-	numSections
-)
-
 // Kinds of what is imported and exported.
 const (
 	kindFunc = iota
@@ -105,7 +87,7 @@ func (m *rewriter) read(module []byte) error {
 		switch {
 		case r.Err != nil:
 		case id == secCustom:
-			m.readCustom(body)
+			m.names.read(body)
 		case id >= numSections:
 			r.Fail(ErrUnsupported, "section %d", id)
 		case place(id) <= last:
@@ -369,7 +351,7 @@ func (m *rewriter) bytes() []byte {
 			out = m.section(out, id)
 		}
 	}
-	return m.names.write(out, m)
+	return m.names.write(out, m.numFuncs(), m.shift)
 }
 
 func (m *rewriter) append(id byte, entry []byte) { m.appendAll(id, entry, 1) }
@@ -387,3 +369,7 @@ func (m *rewriter) section(out []byte, id byte) []byte {
 	out = wasm.AppendU32(append(out, id), uint32(len(count)+len(m.content[id])))
 	return append(append(out, count...), m.content[id]...)
 }
+
+// checked reports whether a function of the guest's is checked where it is
+// entered.
+func (m *rewriter) checked(f uint32) bool { return !m.leaves[f-m.imports] }

@@ -17,14 +17,14 @@ type names struct {
 }
 
 // readCustom looks at a custom section and keeps it if it holds names.
-func (m *rewriter) readCustom(r *reader) {
+func (n *names) read(r *reader) {
 	if string(r.Name()) != "name" {
 		return
 	}
-	if m.names.seen {
+	if n.seen {
 		r.Fail(ErrMalformed, "two name sections")
 	}
-	m.names.seen = true
+	n.seen = true
 	for r.Err == nil && r.Left() > 0 {
 		id := r.Byte()
 		part := newReader(r.Take(r.U32()))
@@ -32,14 +32,14 @@ func (m *rewriter) readCustom(r *reader) {
 		switch id {
 		case namesModule:
 			part.Name()
-			m.names.module = part.B[start:part.P]
+			n.module = part.B[start:part.P]
 			part.Done()
 		case namesFunctions:
 			for range part.Count("entries") {
 				part.U32()
 				part.Name()
 			}
-			m.names.functions = part.B[start:part.P]
+			n.functions = part.B[start:part.P]
 			part.Done()
 		case namesLocals:
 			for range part.Count("entries") {
@@ -61,7 +61,7 @@ func (n *names) size() int { return len(n.module) + len(n.functions) + len(n.fun
 
 // write appends the name section. The names were read before the functions
 // were counted, so they are only now moved, and those of no function dropped.
-func (n *names) write(out []byte, m *rewriter) []byte {
+func (n *names) write(out []byte, numFuncs uint32, shift func(uint32) uint32) []byte {
 	if !n.seen {
 		return out
 	}
@@ -75,8 +75,8 @@ func (n *names) write(out []byte, m *rewriter) []byte {
 	for left := r.U32(); left > 0 && r.Err == nil; left-- {
 		f := r.U32()
 		name := r.Name()
-		if f < m.numFuncs() {
-			entries = appendName(wasm.AppendU32(entries, m.shift(f)), string(name))
+		if f < numFuncs {
+			entries = appendName(wasm.AppendU32(entries, shift(f)), string(name))
 			count++
 		}
 	}

@@ -43,3 +43,21 @@ func (r *reader) refType() byte {
 func appendName(b []byte, name string) []byte {
 	return append(wasm.AppendU32(b, uint32(len(name))), name...)
 }
+
+// Sections by their numbers, and the order they come in.
+const (
+	secCustom = iota
+	secType
+	secImport
+	secFunction
+	secTable
+	secMemory
+	secGlobal
+	secExport
+	secStart
+	secElement
+	secCode
+	secData
+	secDataCount
+	numSections
+)

@@ -77,34 +77,3 @@ const (
 	mostLoops = 7
 	mostArms  = 3
 )
-
-// settle chooses what is owed where so that as many holes as possible have
-// nothing to charge, those that run the most first: a maximum spanning tree of
-// the nodes, after Knuth.
-func (f *function) settle() {
-	var lists [weights * (mostLoops + 1) * (mostArms + 1)]int32
-	for i := range lists {
-		lists[i] = -1
-	}
-	for i := len(f.holes) - 1; i >= 0; i-- {
-		h := &f.holes[i]
-		if h.kind == holeSlow {
-			continue
-		}
-		weight := h.weight
-		if h.cost == 0 && h.kind != holePass {
-			weight |= weighFree
-		}
-		h.next, lists[weight] = lists[weight], int32(i)
-	}
-	for weight := len(lists) - 1; weight >= 0; weight-- {
-		for i := lists[weight]; i >= 0; i = f.holes[i].next {
-			h := &f.holes[i]
-			f.surplus.join(h.from, h.to, int64(h.cost))
-		}
-	}
-}
-
-func (f *function) due(h *hole) int64 {
-	return int64(h.cost) + f.surplus.at(h.to) - f.surplus.at(h.from)
-}

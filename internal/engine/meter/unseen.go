@@ -26,78 +26,12 @@ type unseen struct {
 	place  int32 // which hole that is, or dead
 }
 
-func (f *function) see(cost uint64) {
-	if f.unseen.before != noCall {
-		f.unseen.since += int64(cost)
-		f.atMost(stretchCost)
-	}
-}
-
-// atMost puts a check to where there can be one, if more than that is unseen.
-func (f *function) atMost(most int64) {
-	u := &f.unseen
-	if u.before != noCall && u.place != dead && u.before+u.since > most {
-		f.holes[u.place].kind = holeChecked
-		u.before, u.place = 0, dead
-	}
-}
-
 func (u *unseen) total() int64 {
 	if u.before == noCall {
 		return noCall
 	}
 	return u.before + u.since
 }
-
-// stop notes that a check can be in this hole.
-func (f *function) stop(hole int32) {
-	f.unseen = unseen{before: f.unseen.total(), place: hole}
-}
-
-// meet notes that code goes on here of which that much was unseen.
-func (f *function) meet(total int64) { f.unseen = unseen{before: total, place: dead} }
-
-// checkSite makes a hole where a check can be, should one be needed. If not, what
-// was before pays for what comes next, as if there were none.
-func (f *function) checkSite() {
-	if f.unseen.before != noCall {
-		f.at = f.begin(hole{from: f.surplusAt, into: f.at + 1, weight: f.weight(weighCost)})
-		f.stop(f.at)
-	}
-}
-
-// fold lets holes pay for those behind them that have no check.
-func (f *function) fold() {
-	for i := len(f.holes) - 1; i > 0; i-- {
-		if h := &f.holes[i]; h.into > 0 && h.kind == holePlain {
-			f.holes[h.into-1].cost += h.cost
-			h.cost = 0
-		}
-	}
-}
-
-func (f *function) seen() {
-	if f.at != dead && f.unseen.before != noCall {
-		f.meet(0)
-		f.checkSite()
-	}
-}
-
-// called notes that a function was called, which did or did not check itself.
-func (f *function) called(checked bool) {
-	if f.at == dead {
-		return
-	}
-	total := int64(0)
-	if !checked {
-		total = max(f.unseen.total(), 0) + leafBytes
-	}
-	f.returned = total
-}
-
-// checked reports whether a function of the guest's is checked where it is
-// entered.
-func (m *rewriter) checked(f uint32) bool { return !m.leaves[f-m.imports] }
 
 // isLeaf reports whether a body is one of a function that goes unchecked.
 func isLeaf(body []byte) bool {
