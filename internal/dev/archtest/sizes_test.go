@@ -33,14 +33,12 @@ var shrinking = map[string]int{
 	"files in a circle of internal/effect/lane/sandbox": 10,
 	"files in a circle of internal/engine/guest":        24,
 	"files in a circle of internal/serve/access":        10,
-	"files in a circle of internal/serve/api":           15,
 	"files in a circle of internal/serve/mcpserver":     13,
 	"files in a circle of internal/serve/service":       16,
 	"files in a circle of kb/journal":                   11,
 	"files in a circle of launcher/compose":             36,
 
-	"methods of cmd/rlp.app":               182,
-	"methods of internal/serve/api.server": 47,
+	"methods of cmd/rlp.app": 182,
 }
 
 // outsized returns the parts that are too large, with the size of each.

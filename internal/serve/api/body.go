@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/serve/service"
 )
 
 // read reads the body of a request, which is JSON of a bounded size that comes in
 // bounded time. What it holds of the bounds on bodies is given back by done.
-func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, done func(), err error) {
+func (i *intake) read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, done func(), err error) {
 	if err := isJSON(r); err != nil {
 		return nil, nil, err
 	}
@@ -26,7 +25,7 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body 
 	if room < 0 || room > smallBody {
 		room = smallBody // what is beyond it needs a place of its own
 	}
-	done, err = s.bodies.Take(callerKey(service.CallerOf(r.Context())), room)
+	done, err = i.bodies.Take(callerKey(service.CallerOf(r.Context())), room)
 	if err != nil {
 		return nil, nil, errBodies
 	}
@@ -34,9 +33,9 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, most int64) (body 
 	body, err = io.ReadAll(io.LimitReader(in, smallBody+1))
 	if err == nil && len(body) > smallBody {
 		select {
-		case s.large <- struct{}{}:
+		case i.large <- struct{}{}:
 			leave := done
-			done = func() { <-s.large; leave() }
+			done = func() { <-i.large; leave() }
 		default:
 			done()
 			return nil, nil, errLarge
@@ -61,12 +60,12 @@ type timely struct {
 }
 
 // timely gives the body of a request its time.
-func (s *server) timely(w http.ResponseWriter, r *http.Request) {
+func (i *intake) timely(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
 	}
 	t := &timely{ReadCloser: r.Body, c: http.NewResponseController(w)}
-	if t.c.SetReadDeadline(s.Now().Add(s.Patience)) == nil { // not each reader has one
+	if t.c.SetReadDeadline(i.opt.Now().Add(i.opt.Patience)) == nil { // not each reader has one
 		r.Body = t
 	}
 }
@@ -89,13 +88,13 @@ const (
 // readOut reads the rest of a body that was answered before its end, and drops it:
 // a connection that is closed while its client still sends takes the answer with
 // it. A client that waits to be told to go on has sent nothing.
-func (s *server) readOut(r *http.Request) {
+func (i *intake) readOut(r *http.Request) {
 	t, ok := r.Body.(*timely)
 	if !ok || t.ended || r.ProtoMajor != 1 || r.Header.Get("Expect") != "" {
 		return
 	}
 	_ = t.c.Flush() // the next write fails
-	if t.c.SetReadDeadline(s.Now().Add(restTime)) == nil {
+	if t.c.SetReadDeadline(i.opt.Now().Add(restTime)) == nil {
 		_, _ = io.CopyN(io.Discard, t.ReadCloser, mostRest)
 	}
 }
@@ -149,32 +148,4 @@ func ofBrowser(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-// query refuses parameters that a path does not have, and those given twice.
-func (s *server) query(r *http.Request, known []parameter) error {
-	var problems service.FieldErrors
-	values := r.URL.Query()
-	var names []string
-	for _, p := range known {
-		names = append(names, p.name)
-		if n := len(values[p.name]); n > 1 {
-			problems = append(problems, service.FieldError{Field: p.name, Why: "is there twice; keep one"})
-		}
-		delete(values, p.name)
-	}
-	for name := range values {
-		why := "there is no such parameter here"
-		if len(names) > 0 {
-			why += "; there are " + strings.Join(names, ", ")
-		}
-		problems = append(problems, service.FieldError{Field: strictjson.Shown(name), Why: why})
-	}
-	if len(problems) > mostProblems {
-		problems = problems[:mostProblems]
-	}
-	if len(problems) > 0 {
-		return problems
-	}
-	return nil
 }

@@ -168,7 +168,7 @@ func violations(v *service.ViolationError) *failure {
 }
 
 // fail answers with an error, unless an answer was begun.
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (a *responder) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := *failureOf(err)
 	n := noteOf(r)
 	if f.TraceID == "" {
@@ -180,7 +180,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		n.run, n.trace = f.RunID, f.TraceID
 	}
 	if f.cause != nil {
-		s.Log.LogAttrs(context.Background(), slog.LevelError, "request failed", slog.String("request_id", n.id),
+		a.opt.Log.LogAttrs(context.Background(), slog.LevelError, "request failed", slog.String("request_id", n.id),
 			slog.String("route", n.route), slog.String("kind", fmt.Sprintf("%T", f.cause)))
 	}
 	h := w.Header()
@@ -196,16 +196,16 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.closes {
 		h.Set("Connection", "close")
 	}
-	s.json(w, r, f.Status, &f)
+	a.json(w, r, f.Status, &f)
 }
 
 // otherMethod answers a method that a path lacks.
-func (s *server) otherMethod(path string, allowed []string) http.Handler {
+func (a *responder) otherMethod(path string, allowed []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := noteOf(r)
 		n.route, n.caller = path, service.CallerOf(r.Context())
 		list := strings.Join(allowed, ", ")
-		s.fail(w, r, &failure{
+		a.fail(w, r, &failure{
 			Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Text: path + " takes " + list,
 			allow: list,
 		})

@@ -10,7 +10,7 @@ import (
 // apart answers paths that begin as one of the API's and are none, before anybody
 // makes a page of them or leads elsewhere: m would take the slips out of them and
 // say where to ask again, which programs do or do not do.
-func (s *server) apart(m *http.ServeMux) http.Handler {
+func (a *responder) apart(m *http.ServeMux) http.Handler {
 	whole, first := map[string]bool{mcpPath: true}, map[string]bool{firstOf(mcpPath): true}
 	for _, rt := range routes() {
 		whole[rt.path], first[firstOf(rt.path)] = true, true
@@ -27,7 +27,7 @@ func (s *server) apart(m *http.ServeMux) http.Handler {
 		if whole[meant] && meant != r.URL.Path { // no word of a stranger's is told back
 			f.Text = fmt.Sprintf("there is no such path here; ask %s, with no slash at its end and one where one is", meant)
 		}
-		s.fail(w, r, &f)
+		a.fail(w, r, &f)
 	})
 }
 

@@ -17,7 +17,7 @@ const pieceOfText = freePiece / 6
 
 // An out is where one answer goes.
 type out struct {
-	*server
+	*responder
 	w http.ResponseWriter
 	r *http.Request
 }
@@ -26,9 +26,9 @@ type out struct {
 // encoded as it is sent: of an answer that nobody reads there is the report in
 // memory, which is counted, and not its encoding, which may be many times as large.
 func (o *out) report(rep *launcher.Report, document func(*launcher.Report) any) {
-	s, w, r := o.server, o.w, o.r
+	w, r := o.w, o.r
 	if rep == nil || len(rep.Stdout)+len(rep.Stderr) <= freePiece {
-		s.json(w, r, http.StatusOK, document(rep))
+		o.json(w, r, http.StatusOK, document(rep))
 		return
 	}
 	rest := *rep
@@ -37,7 +37,7 @@ func (o *out) report(rep *launcher.Report, document func(*launcher.Report) any) 
 	before, behind, there := bytes.Cut(doc, []byte(`"`+rest.Stdout+`"`))
 	between, after, also := bytes.Cut(behind, []byte(`"`+rest.Stderr+`"`))
 	if err != nil || !there || !also {
-		s.json(w, r, http.StatusOK, document(rep))
+		o.json(w, r, http.StatusOK, document(rep))
 		return
 	}
 	o.send(func(to io.Writer) {
@@ -58,16 +58,16 @@ func (o *out) report(rep *launcher.Report, document func(*launcher.Report) any) 
 
 // send sends a document piece by piece, or whole where it is to be compressed.
 func (o *out) send(pieces func(io.Writer)) {
-	s, w, r := o.server, o.w, o.r
+	w, r := o.w, o.r
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Add("Vary", "Accept-Encoding")
-	timed(w, s.Now().Add(s.Patience))
+	timed(w, o.opt.Now().Add(o.opt.Patience))
 	switch {
 	case r.Method == http.MethodHead:
 		w.WriteHeader(http.StatusOK)
 	case takesGzip(r):
-		body := s.zipped(pieces)
+		body := o.zipped(pieces)
 		h.Set("Content-Encoding", "gzip")
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body) // who asked is gone

@@ -21,8 +21,8 @@ import (
 // A report that is sent piece by piece is the one that would be sent whole, letter
 // by letter, whatever was printed and returned.
 func TestReportsByPieces(t *testing.T) {
-	s := &server{Options: Options{Now: time.Now}}
-	s.zips.New = func() any { return gzip.NewWriter(nil) }
+	a := &responder{opt: &Options{Now: time.Now}}
+	a.zips.New = func() any { return gzip.NewWriter(nil) }
 	for name, text := range map[string]string{
 		"plain":   strings.Repeat("x", 10*pieceOfText+1),
 		"control": strings.Repeat("\x01\n\"\\<>&\u2028", 5000),
@@ -41,7 +41,7 @@ func TestReportsByPieces(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := httptest.NewRecorder()
-			(&out{s, w, httptest.NewRequest(http.MethodGet, "/", nil)}).report(r, func(r *launcher.Report) any { return r })
+			(&out{a, w, httptest.NewRequest(http.MethodGet, "/", nil)}).report(r, func(r *launcher.Report) any { return r })
 			if got := w.Body.Bytes(); !bytes.Equal(got, want) || w.Code != http.StatusOK ||
 				w.Header().Get("Content-Length") != "" {
 				t.Errorf("%s: %d bytes of %d: %.200q", name, len(got), len(want), got)
@@ -49,7 +49,7 @@ func TestReportsByPieces(t *testing.T) {
 			zipped := httptest.NewRequest(http.MethodGet, "/", nil)
 			zipped.Header.Set("Accept-Encoding", "gzip")
 			w = httptest.NewRecorder()
-			(&out{s, w, zipped}).report(r, func(r *launcher.Report) any { return r })
+			(&out{a, w, zipped}).report(r, func(r *launcher.Report) any { return r })
 			if got := unzipped(t, w.Body); !bytes.Equal(got, want) {
 				t.Errorf("%s: compressed, %d bytes of %d", name, len(got), len(want))
 			}

@@ -30,7 +30,7 @@ func TestRightsAreAskedFirst(t *testing.T) {
 					return nil
 				}
 				one.query = []parameter{{"other", ""}} // a query that is wrong is told to those who may ask
-				s := &server{Options: Options{Now: time.Now}}
+				s := &server{responder: responder{opt: &Options{Now: time.Now}}}
 				w := httptest.NewRecorder()
 				r := httptest.NewRequestWithContext(service.WithCaller(context.Background(), c), rt.method, filled(rt.path),
 					strings.NewReader("{"))

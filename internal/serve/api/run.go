@@ -58,7 +58,7 @@ func (s *server) postRun(w http.ResponseWriter, r *http.Request, c *service.Call
 	if err != nil {
 		return err
 	}
-	(&out{s, w, r}).report(report, func(rep *launcher.Report) any { return rep })
+	(&out{&s.responder, w, r}).report(report, func(rep *launcher.Report) any { return rep })
 	return nil
 }
 

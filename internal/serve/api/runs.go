@@ -254,7 +254,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request, c *service.Calle
 	if o.Ended() {
 		report, _ = run.Report(c) // the state says why there is none
 	}
-	(&out{s, w, r}).report(report, func(rep *launcher.Report) any {
+	(&out{&s.responder, w, r}).report(report, func(rep *launcher.Report) any {
 		o.Report = rep
 		return o
 	})

@@ -23,8 +23,8 @@ type stream struct {
 	now      func() time.Time
 }
 
-func (s *server) stream(w http.ResponseWriter) *stream {
-	return &stream{w, http.NewResponseController(w), s.Patience, s.Now}
+func (a *responder) stream(w http.ResponseWriter) *stream {
+	return &stream{w, http.NewResponseController(w), a.opt.Patience, a.opt.Now}
 }
 
 // write sends a piece; a reader that takes longer than the patience is gone.

@@ -14,14 +14,14 @@ import (
 const zipFrom = 8 << 10
 
 // json answers with a document.
-func (s *server) json(w http.ResponseWriter, r *http.Request, status int, v any) {
+func (a *responder) json(w http.ResponseWriter, r *http.Request, status int, v any) {
 	doc, err := encoded(v)
 	if err != nil { // no value here has a part without a form
 		status, doc = http.StatusInternalServerError,
 			[]byte(`{"error":"internal","message":"the answer has no form in JSON"}`+"\n")
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	s.write(w, r, status, doc)
+	a.write(w, r, status, doc)
 }
 
 func encoder(to io.Writer) *json.Encoder {
@@ -38,13 +38,13 @@ func encoded(v any) ([]byte, error) {
 }
 
 // write sends an answer whole, compressed where that is asked for.
-func (s *server) write(w http.ResponseWriter, r *http.Request, status int, body []byte) {
+func (a *responder) write(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	timed(w, s.Now().Add(s.Patience))
+	timed(w, a.opt.Now().Add(a.opt.Patience))
 	if len(body) >= zipFrom && takesGzip(r) && r.Method != http.MethodHead {
 		h.Set("Content-Encoding", "gzip")
-		body = s.zipped(func(to io.Writer) { _, _ = to.Write(body) }) // into memory
+		body = a.zipped(func(to io.Writer) { _, _ = to.Write(body) }) // into memory
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
@@ -52,13 +52,13 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, status int, body 
 }
 
 // zipped is a body compressed, whole: what is not taken of it is all that it holds.
-func (s *server) zipped(body func(io.Writer)) []byte {
+func (a *responder) zipped(body func(io.Writer)) []byte {
 	var out bytes.Buffer
-	z, _ := s.zips.Get().(*gzip.Writer)
+	z, _ := a.zips.Get().(*gzip.Writer)
 	z.Reset(&out)
 	body(z)
 	_ = z.Close()
-	s.zips.Put(z)
+	a.zips.Put(z)
 	return out.Bytes()
 }
 
