@@ -28,6 +28,16 @@ func TestWhatIsNoBundleIsToldWhatToName(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if err := os.Remove(filepath.Join(dir, "manifest.toml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("away", filepath.Join(dir, "link")); err != nil { // and many another thing that no bundle has
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "manifest.toml") ||
+		!strings.Contains(err.Error(), "rlp agent build "+dir) {
+		t.Errorf("a folder without a manifest: %v", err)
+	}
 	if err := os.Chmod(dir, 0o777|fs.ModeSticky); err != nil {
 		t.Fatal(err)
 	}

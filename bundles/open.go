@@ -192,6 +192,9 @@ func openDir(path string, info fs.FileInfo) (*Bundle, error) {
 		return nil, pathError(path, err)
 	}
 	files, err := readDir(dir, info)
+	if err != nil && noManifest(dir, err) {
+		files, err = nil, nil // nobody asks what else is wrong with a folder that is no bundle
+	}
 	if err != nil {
 		return nil, locate(err, within(dir))
 	}
@@ -206,6 +209,16 @@ func openDir(path string, info fs.FileInfo) (*Bundle, error) {
 		}
 	}
 	return b, nil
+}
+
+// noManifest reports whether a folder whose entries cannot be a bundle's has no manifest.
+func noManifest(dir string, err error) bool {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != "archive_limit" && !strings.HasPrefix(e.Code, "entry_") {
+		return false
+	}
+	_, err = os.Lstat(filepath.Join(dir, ManifestName))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // unbuilt says how to build what may be a source folder that was not built, or
