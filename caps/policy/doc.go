@@ -14,23 +14,15 @@
 package policy
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
+	"strconv"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
-
-// Options are what reading a document needs from outside. The zero Options
-// refuse "~/" and templates, know the built-in domains, and look at no path.
-type Options struct {
-	Home    string   // the operator's home folder, absolute, that "~/" stands for
-	Domains []string // domains of the knowledge base beside the built-in ones
-	Stat    func(path string) (fs.FileInfo, error)
-	// Resolve says where a path leads, and by which link if there is one on the
-	// way; nil: whoever launches looks for links itself.
-	Resolve  func(path string) (to, link string)
-	Template func(name string) ([]byte, error) // the bytes of a template; the name was checked
-}
 
 // A Base is what one document asks for. Entries whose path begins with a
 // placeholder are not in Entries but in Placeholders, until [Base.Resolve].
@@ -145,4 +137,159 @@ func (r *reader) result() (*Base, []Finding) {
 		Schema: schema, Entries: r.allow, Limits: r.limits, Leases: r.leases, Routes: r.routes,
 		Placeholders: r.placeholders,
 	}, r.findings
+}
+
+// rootKeys are the keys of each kind of document that this package reads.
+func rootKeys(kind Kind) []string {
+	switch kind {
+	case KindOverride:
+		return append(rootKeys(KindProfile), "params")
+	case KindProfile:
+		return append([]string{"schema", "capabilities", "deny", "tools", "visible", "constraints", "leases", "limits"},
+			metaKeys()...)
+	case KindTemplate:
+		return []string{"schema", "capabilities", "limits"}
+	default:
+		return []string{"schema", "templates", "capabilities", "inject", "leases", "limits"}
+	}
+}
+
+func (r *reader) root(t *tomlfile.Table, kind Kind) {
+	r.schema(t)
+	r.bounded = boundedKeys(t)
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		switch {
+		case !slices.Contains(rootKeys(kind), e.Key):
+			r.misplaced(e, kind)
+		case e.Key == "schema":
+		case slices.Contains(metaKeys(), e.Key):
+			r.meta(e)
+		case e.Key == "templates":
+			r.templates(&e.Value)
+		case e.Key == injectKey:
+			r.routes = routes(&r.report, e, r.needs02(e.Pos, "[[inject]]"))
+		case r.is(&e.Value, "["+e.Key+"]", tomlfile.TableKind):
+			r.restricts = r.restricts || says(e.Value.Table)
+			r.section(e.Key, e.Value.Table)
+		}
+	}
+}
+
+// says reports whether a table holds any key beside those of empty tables.
+func says(t *tomlfile.Table) bool {
+	return slices.ContainsFunc(t.Entries, func(e tomlfile.Entry) bool {
+		return e.Value.Kind != tomlfile.TableKind || says(e.Value.Table)
+	})
+}
+
+func boundedKeys(root *tomlfile.Table) map[string]bool {
+	e, ok := root.Get("capabilities")
+	if !ok || e.Value.Table == nil {
+		return nil
+	}
+	m := make(map[string]bool, len(e.Value.Table.Entries))
+	for _, e := range e.Value.Table.Entries {
+		m[e.Key] = true
+	}
+	return m
+}
+
+func (r *reader) section(key string, t *tomlfile.Table) {
+	switch key {
+	case "capabilities":
+		r.capabilities(t, "[capabilities]")
+	case "deny":
+		r.denyTable(t)
+	case "tools":
+		r.toolsTable(t)
+	case "visible":
+		r.visibleTable(t)
+	case "constraints":
+		r.constraintsTable(t)
+	case "leases":
+		r.leaseTable(t)
+	case "limits":
+		r.limitTable(t)
+	case "params":
+		r.paramValues(t)
+	}
+}
+
+// misplaced tells a key that is known elsewhere from one that is not known.
+func (w *words) misplaced(e *tomlfile.Entry, kind Kind) {
+	_, isLimit, _ := limitOf(e.Key)
+	switch {
+	case isCapability(e.Key):
+		w.add(e.Pos, CodeMisplacedKey, "write [capabilities] on a line before it", "%s stands outside [capabilities]", e.Key)
+	case isLimit:
+		w.add(e.Pos, CodeMisplacedKey, "write [limits] on a line before it", "%s stands outside [limits]", e.Key)
+	case foreignKeys()[e.Key] != "":
+		w.add(e.Pos, CodeMisplacedKey, "here it is written "+foreignKeys()[e.Key], "%s is another system's word", e.Key)
+	case slices.Contains([]string{"deny", "tools", "visible", "constraints", "leases"}, e.Key):
+		w.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway",
+			"[%s] has no meaning in a %s: only an operator's file takes away", e.Key, kind)
+	case slices.Contains(metaKeys(), e.Key):
+		w.add(e.Pos, CodeMisplacedKey, "a bundle says it in manifest.toml", "%s has no meaning in a %s", e.Key, kind)
+	case e.Key == "params":
+		w.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override",
+			"[params] has no meaning in a %s", kind)
+	case e.Key == injectKey:
+		w.add(e.Pos, CodeMisplacedKey, "a layer closes a route by what it takes of net and secrets",
+			"[[inject]] has no place in this %s: a bundle's policy.caps has it", kind)
+	case e.Key == "templates":
+		w.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning here")
+	case e.Key == "requires":
+		w.add(e.Pos, CodeMisplacedKey, "write [capabilities]", "[requires] belongs into manifest.toml")
+	default:
+		w.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, rootKeys(kind)), "unknown key %q", e.Key)
+	}
+}
+
+// templates reads the named capability sets and joins each to the base.
+func (r *reader) templates(v *tomlfile.Value) {
+	if !r.is(v, "templates", tomlfile.Array) || len(v.Items) > 0 && !r.needs02(v.Pos, "templates") {
+		return
+	}
+	var seen []string
+	for i := range v.Items {
+		item := &v.Items[i]
+		if !r.is(item, "templates["+strconv.Itoa(i)+"]", tomlfile.String) {
+			continue
+		}
+		if slices.Contains(seen, item.Str) {
+			r.add(item.Pos, CodeDuplicate, "", "the template %q is named already", item.Str)
+			continue
+		}
+		seen = append(seen, item.Str)
+		if !caps.IsName(caps.Agents, item.Str) {
+			r.add(item.Pos, CodeBadTemplate, "lower-case letters, digits, - and _", "%q is not the name of a template", item.Str)
+			continue
+		}
+		r.joinTemplate(item)
+	}
+}
+
+func (r *reader) joinTemplate(name *tomlfile.Value) {
+	if r.opt.Template == nil {
+		r.add(name.Pos, CodeBadTemplate, "", "the template %q: there are no templates here", name.Str)
+		return
+	}
+	data, err := r.opt.Template(name.Str)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.add(name.Pos, CodeBadTemplate, "put it into the home's caps/templates", "there is no template %q", name.Str)
+		return
+	case err != nil:
+		r.add(name.Pos, CodeBadTemplate, "", "the template %q: %v", name.Str, err)
+		return
+	}
+	sub := newReader(r.opt, false)
+	if t, ok := sub.parse(fmt.Sprintf("caps/templates/%s.toml", name.Str), data); ok {
+		sub.root(t, KindTemplate)
+	}
+	r.findings = append(r.findings, sub.findings...)
+	r.allow = append(r.allow, sub.allow...)
+	r.placeholders = append(r.placeholders, sub.placeholders...)
+	r.limits = r.limits.Min(sub.limits)
 }

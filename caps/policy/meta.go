@@ -7,13 +7,6 @@ import (
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
-// About is what an operator's document says of itself. It restricts nothing.
-type About struct {
-	SchemaVersion, Name, Description, IntendedUse string
-	// Expectations are what whoever starts agents under it is expected to do.
-	Expectations []string
-}
-
 func metaKeys() []string {
 	return []string{"schema_version", "name", "description", "intended_use", "orchestrator_expectations"}
 }

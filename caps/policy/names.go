@@ -164,3 +164,48 @@ func secretHint(s string) string {
 	}
 	return `write "runloop/` + parts[0] + "/" + strings.Join(parts[1:], "_") + `"`
 }
+
+// name judges one name of model, exec, env, mcp or agents.
+func (w *words) name(k key, item *tomlfile.Value) (string, bool) {
+	s := item.Str
+	w.hidden(item)
+	switch {
+	case k.family == caps.Exec:
+		return w.program(item)
+	case k.family == caps.Model && isModelPattern(s):
+		if s == "*" && !w.layer {
+			w.add(item.Pos, CodeWildcardScope, `name providers: "openai:*"`, "model %q is every model", s)
+		}
+		return s, true
+	case caps.IsName(k.family, s):
+		return s, true
+	}
+	hint := map[caps.Family]string{
+		caps.Model: `"provider:name", "provider:*"`, caps.Env: `such as "PATH"`,
+		caps.MCP: "the name of a server in config.toml", caps.Agents: "lower-case letters, digits, - and _",
+	}[k.family]
+	w.add(item.Pos, CodeBadName, hint, "%q is no name for %s", s, k.name)
+	return "", false
+}
+
+// isModelPattern asks the algebra itself: a scope is what its own words read as.
+func isModelPattern(s string) bool {
+	g, err := caps.ParseGrant("model:use:" + s)
+	return err == nil && g.Scope == s
+}
+
+func (w *words) program(item *tomlfile.Value) (string, bool) {
+	path, dotdot, err := caps.CleanPath(item.Str)
+	switch {
+	case err != nil:
+		w.add(item.Pos, CodeBadProgram, `such as "/usr/bin/grep"`, "exec: %v", err)
+	case path == "/":
+		w.add(item.Pos, CodeBadProgram, `such as "/usr/bin/grep"`, "exec: %q is no program", item.Str)
+	case dotdot:
+		w.add(item.Pos, CodePathDotDot, "write "+path, "%q has .. in it and is read as %s", item.Str, path)
+		return path, true
+	default:
+		return path, true
+	}
+	return "", false
+}

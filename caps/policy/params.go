@@ -12,15 +12,6 @@ import (
 	"runloop.dev/rlp/internal/base/tomlfile"
 )
 
-// A Placeholder is a path of a base that begins with "{name}", which the
-// operator replaces when the agent is launched.
-type Placeholder struct {
-	Name  string
-	Rest  string // what follows: "" or "/sub/path"
-	Modes caps.ModeSet
-	Pos   caps.Pos
-}
-
 // A Param is the declaration of a placeholder in a manifest's [params].
 type Param struct {
 	Name        string
@@ -29,47 +20,7 @@ type Param struct {
 	Pos         caps.Pos
 }
 
-// A Value is what somebody gave for a placeholder; Pos is where. A path that is
-// not absolute is taken from the folder that [Given] names.
-type Value struct {
-	Path string
-	Pos  caps.Pos
-}
-
 const paramPattern = `[a-z][a-z0-9_]{0,63}`
-
-// isParam is paramPattern by hand: compiling it would cost every start.
-func isParam(s string) bool {
-	if s == "" || len(s) > 64 || s[0] < 'a' {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(c rune) bool {
-		return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_')
-	})
-}
-
-// placeholder reads "{name}" or "{name}/sub/path".
-func (r *reader) placeholder(item *tomlfile.Value, modes caps.ModeSet) {
-	name, rest, closed := strings.Cut(item.Str[1:], "}")
-	switch {
-	case r.layer:
-		r.add(item.Pos, CodeBadParam, "write the path itself", "%q: an operator's file has no placeholders", item.Str)
-	case !r.needs02(item.Pos, "the placeholder "+item.Str):
-	case !closed || !isParam(name) || rest != "" && rest[0] != '/':
-		r.add(item.Pos, CodeBadParam, `"{notes}" or "{notes}/sub"`, "%q is no placeholder", item.Str)
-	default:
-		if rest != "" {
-			clean, dotdot, err := caps.CleanPath(rest)
-			if err != nil || dotdot || clean == "/" {
-				r.add(item.Pos, CodeBadParam, `"{notes}/sub", without .. and patterns`, "%q is no placeholder with a path below it",
-					item.Str)
-				return
-			}
-			rest = clean
-		}
-		r.placeholders = append(r.placeholders, Placeholder{Name: name, Rest: rest, Modes: modes, Pos: place(item.Pos)})
-	}
-}
 
 // ParseParams reads the [params] of a manifest: what each placeholder is for.
 // Errors among the findings refuse the manifest.

@@ -1,10 +1,7 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 
 	"runloop.dev/rlp/caps"
@@ -74,113 +71,6 @@ const (
 	KindGrant    Kind = "grant"
 )
 
-// rootKeys are the keys of each kind of document that this package reads.
-func rootKeys(kind Kind) []string {
-	switch kind {
-	case KindOverride:
-		return append(rootKeys(KindProfile), "params")
-	case KindProfile:
-		return append([]string{"schema", "capabilities", "deny", "tools", "visible", "constraints", "leases", "limits"},
-			metaKeys()...)
-	case KindTemplate:
-		return []string{"schema", "capabilities", "limits"}
-	default:
-		return []string{"schema", "templates", "capabilities", "inject", "leases", "limits"}
-	}
-}
-
-func (r *reader) root(t *tomlfile.Table, kind Kind) {
-	r.schema(t)
-	r.bounded = boundedKeys(t)
-	for i := range t.Entries {
-		e := &t.Entries[i]
-		switch {
-		case !slices.Contains(rootKeys(kind), e.Key):
-			r.misplaced(e, kind)
-		case e.Key == "schema":
-		case slices.Contains(metaKeys(), e.Key):
-			r.meta(e)
-		case e.Key == "templates":
-			r.templates(&e.Value)
-		case e.Key == injectKey:
-			r.routes = routes(&r.report, e, r.needs02(e.Pos, "[[inject]]"))
-		case r.is(&e.Value, "["+e.Key+"]", tomlfile.TableKind):
-			r.restricts = r.restricts || says(e.Value.Table)
-			r.section(e.Key, e.Value.Table)
-		}
-	}
-}
-
-// says reports whether a table holds any key beside those of empty tables.
-func says(t *tomlfile.Table) bool {
-	return slices.ContainsFunc(t.Entries, func(e tomlfile.Entry) bool {
-		return e.Value.Kind != tomlfile.TableKind || says(e.Value.Table)
-	})
-}
-
-func boundedKeys(root *tomlfile.Table) map[string]bool {
-	e, ok := root.Get("capabilities")
-	if !ok || e.Value.Table == nil {
-		return nil
-	}
-	m := make(map[string]bool, len(e.Value.Table.Entries))
-	for _, e := range e.Value.Table.Entries {
-		m[e.Key] = true
-	}
-	return m
-}
-
-func (r *reader) section(key string, t *tomlfile.Table) {
-	switch key {
-	case "capabilities":
-		r.capabilities(t, "[capabilities]")
-	case "deny":
-		r.denyTable(t)
-	case "tools":
-		r.toolsTable(t)
-	case "visible":
-		r.visibleTable(t)
-	case "constraints":
-		r.constraintsTable(t)
-	case "leases":
-		r.leaseTable(t)
-	case "limits":
-		r.limitTable(t)
-	case "params":
-		r.paramValues(t)
-	}
-}
-
-// misplaced tells a key that is known elsewhere from one that is not known.
-func (w *words) misplaced(e *tomlfile.Entry, kind Kind) {
-	_, isLimit, _ := limitOf(e.Key)
-	switch {
-	case isCapability(e.Key):
-		w.add(e.Pos, CodeMisplacedKey, "write [capabilities] on a line before it", "%s stands outside [capabilities]", e.Key)
-	case isLimit:
-		w.add(e.Pos, CodeMisplacedKey, "write [limits] on a line before it", "%s stands outside [limits]", e.Key)
-	case foreignKeys()[e.Key] != "":
-		w.add(e.Pos, CodeMisplacedKey, "here it is written "+foreignKeys()[e.Key], "%s is another system's word", e.Key)
-	case slices.Contains([]string{"deny", "tools", "visible", "constraints", "leases"}, e.Key):
-		w.add(e.Pos, CodeMisplacedKey, "what is not granted is denied anyway",
-			"[%s] has no meaning in a %s: only an operator's file takes away", e.Key, kind)
-	case slices.Contains(metaKeys(), e.Key):
-		w.add(e.Pos, CodeMisplacedKey, "a bundle says it in manifest.toml", "%s has no meaning in a %s", e.Key, kind)
-	case e.Key == "params":
-		w.add(e.Pos, CodeMisplacedKey, "placeholders are declared in manifest.toml and given values in an override",
-			"[params] has no meaning in a %s", kind)
-	case e.Key == injectKey:
-		w.add(e.Pos, CodeMisplacedKey, "a layer closes a route by what it takes of net and secrets",
-			"[[inject]] has no place in this %s: a bundle's policy.caps has it", kind)
-	case e.Key == "templates":
-		w.add(e.Pos, CodeMisplacedKey, "name them in policy.caps", "templates has no meaning here")
-	case e.Key == "requires":
-		w.add(e.Pos, CodeMisplacedKey, "write [capabilities]", "[requires] belongs into manifest.toml")
-	default:
-		w.add(e.Pos, CodeUnknownKey, tomlfile.Nearest(e.Key, rootKeys(kind)), "unknown key %q", e.Key)
-	}
-}
-
 func (w *words) schema(t *tomlfile.Table) {
 	e, ok := t.Get("schema")
 	if !ok || !w.is(&e.Value, "schema", tomlfile.String) {
@@ -207,50 +97,138 @@ func (w *words) needs02(pos tomlfile.Pos, what string) bool {
 	return w.v02
 }
 
-// templates reads the named capability sets and joins each to the base.
-func (r *reader) templates(v *tomlfile.Value) {
-	if !r.is(v, "templates", tomlfile.Array) || len(v.Items) > 0 && !r.needs02(v.Pos, "templates") {
-		return
+// A form is a type that a key of [capabilities] takes beside false, which takes
+// away whatever the key is. The parser and the JSON Schema go by the same bits.
+type form uint8
+
+const (
+	formBool   form = 1 << iota // true and false
+	formList                    // an array of strings
+	formTable                   // the table of net
+	formSecret                  // {id, hosts} within the array
+	formList02                  // the array is of schema 0.2; empty, it is of both
+)
+
+// Options are what reading a document needs from outside. The zero Options
+// refuse "~/" and templates, know the built-in domains, and look at no path.
+type Options struct {
+	Home    string   // the operator's home folder, absolute, that "~/" stands for
+	Domains []string // domains of the knowledge base beside the built-in ones
+	Stat    func(path string) (fs.FileInfo, error)
+	// Resolve says where a path leads, and by which link if there is one on the
+	// way; nil: whoever launches looks for links itself.
+	Resolve  func(path string) (to, link string)
+	Template func(name string) ([]byte, error) // the bytes of a template; the name was checked
+}
+
+// A Placeholder is a path of a base that begins with "{name}", which the
+// operator replaces when the agent is launched.
+type Placeholder struct {
+	Name  string
+	Rest  string // what follows: "" or "/sub/path"
+	Modes caps.ModeSet
+	Pos   caps.Pos
+}
+
+// A Value is what somebody gave for a placeholder; Pos is where. A path that is
+// not absolute is taken from the folder that [Given] names.
+type Value struct {
+	Path string
+	Pos  caps.Pos
+}
+
+// About is what an operator's document says of itself. It restricts nothing.
+type About struct {
+	SchemaVersion, Name, Description, IntendedUse string
+	// Expectations are what whoever starts agents under it is expected to do.
+	Expectations []string
+}
+
+// A key is a row of [capabilities].
+type key struct {
+	name   string
+	family caps.Family
+	forms  form
+	about  string
+	read   func(r *reader, k key, v *tomlfile.Value)
+}
+
+// String says what may be written.
+func (f form) String() string {
+	switch {
+	case f&formBool != 0 && f&formList != 0:
+		return "true, false or an array"
+	case f&formBool != 0:
+		return "true or false"
+	case f&formTable != 0:
+		return "an array or a table"
 	}
-	var seen []string
-	for i := range v.Items {
-		item := &v.Items[i]
-		if !r.is(item, "templates["+strconv.Itoa(i)+"]", tomlfile.String) {
-			continue
+	return "an array"
+}
+
+// takes reports whether a key takes values of this kind in this schema, and
+// records if not.
+func (w *words) takes(k key, v *tomlfile.Value) bool {
+	switch {
+	case v.Kind == tomlfile.Bool && (k.forms&formBool != 0 || !v.Bool):
+		return true
+	case v.Kind == tomlfile.Bool:
+		w.add(v.Pos, CodeWrongType, "write what is granted, or false to take all away",
+			"%s must be an array: true would have no bounds", k.name)
+	case v.Kind == tomlfile.Array && k.forms&formList02 != 0 && len(v.Items) > 0:
+		return w.needs02(v.Pos, "an array for "+k.name)
+	case v.Kind == tomlfile.Array && k.forms&formList != 0, v.Kind == tomlfile.TableKind && k.forms&formTable != 0:
+		return true
+	default:
+		w.add(v.Pos, CodeWrongType, brackets(v, k.forms&formList != 0), "%s must be %s, not %s", k.name, k.forms, v.Kind)
+	}
+	return false
+}
+
+// grant adds what one item names; what is there already is said, and counts
+// once. What is the item's text, "" where repetition is worth no word.
+func (r *reader) grant(item *tomlfile.Value, what string, gs ...caps.Grant) {
+	if r.seen == nil {
+		r.seen = make(map[caps.Grant]bool)
+	}
+	for _, g := range gs {
+		if what != "" && r.seen[g] {
+			r.add(item.Pos, CodeDuplicate, "", "%q is there already", what)
+			return
 		}
-		if slices.Contains(seen, item.Str) {
-			r.add(item.Pos, CodeDuplicate, "", "the template %q is named already", item.Str)
-			continue
-		}
-		seen = append(seen, item.Str)
-		if !caps.IsName(caps.Agents, item.Str) {
-			r.add(item.Pos, CodeBadTemplate, "lower-case letters, digits, - and _", "%q is not the name of a template", item.Str)
-			continue
-		}
-		r.joinTemplate(item)
+		r.seen[g] = true
+		r.allow = append(r.allow, caps.Entry{Grant: g, Pos: place(item.Pos)})
 	}
 }
 
-func (r *reader) joinTemplate(name *tomlfile.Value) {
-	if r.opt.Template == nil {
-		r.add(name.Pos, CodeBadTemplate, "", "the template %q: there are no templates here", name.Str)
-		return
+// bound says that the layer restricts a family in some modes. A base has no
+// bounds: what it does not name is not granted.
+func (r *reader) bound(f caps.Family, modes caps.ModeSet, v *tomlfile.Value) {
+	if r.layer {
+		r.bounds = append(r.bounds, caps.Bound{Family: f, Modes: modes, Pos: place(v.Pos)})
 	}
-	data, err := r.opt.Template(name.Str)
+}
+
+// strings calls do for every string of an array, and records what is none.
+func (w *words) strings(name string, v *tomlfile.Value, do func(item *tomlfile.Value)) {
+	for i := range v.Items {
+		item := &v.Items[i]
+		if item.Kind == tomlfile.String || w.is(item, name+"["+strconv.Itoa(i)+"]", tomlfile.String) {
+			do(item)
+		}
+	}
+}
+
+// wide reads a boolean where true stands for everything in the family: a grant
+// in a base, and in a layer no bound. It reports whether v was one.
+func (r *reader) wide(k key, v *tomlfile.Value) bool {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		r.add(name.Pos, CodeBadTemplate, "put it into the home's caps/templates", "there is no template %q", name.Str)
-		return
-	case err != nil:
-		r.add(name.Pos, CodeBadTemplate, "", "the template %q: %v", name.Str, err)
-		return
+	case v.Kind != tomlfile.Bool:
+		return false
+	case !v.Bool:
+		r.bound(k.family, caps.AllModes(k.family), v)
+	default: // in a layer, which it does not bound, it is told where the base has nothing of the family
+		r.grant(v, "", caps.Grant{Family: k.family, Modes: caps.AllModes(k.family), Scope: "*"})
 	}
-	sub := newReader(r.opt, false)
-	if t, ok := sub.parse(fmt.Sprintf("caps/templates/%s.toml", name.Str), data); ok {
-		sub.root(t, KindTemplate)
-	}
-	r.findings = append(r.findings, sub.findings...)
-	r.allow = append(r.allow, sub.allow...)
-	r.placeholders = append(r.placeholders, sub.placeholders...)
-	r.limits = r.limits.Min(sub.limits)
+	return true
 }

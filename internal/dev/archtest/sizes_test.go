@@ -26,7 +26,6 @@ var shrinking = map[string]int{
 
 	"files in a circle of bundles":                      14,
 	"files in a circle of caps":                         14,
-	"files in a circle of caps/policy":                  17,
 	"files in a circle of cmd/rlp":                      63,
 	"files in a circle of internal/base/config":         10,
 	"files in a circle of internal/base/pii":            16,
