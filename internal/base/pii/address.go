@@ -73,10 +73,6 @@ func (a *address) readLocal(b []byte, end int) bool {
 	return i < end
 }
 
-func isLetter(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r))
-}
-
 // isLocal reports whether c may stand before the @. What separates in URLs and
 // lists does not, though the standard allows some of it.
 func isLocal(c byte) bool {

@@ -225,20 +225,3 @@ func (s *search) dumpIn(v *view, start, end int, floor *int, depth int) int {
 	}
 	return 0
 }
-
-// dumps adds the masks in the dumps in b.
-func (c *collector) dumps(b []byte, depth int) {
-	for i, floor := 0, 0; i < len(b); i++ {
-		if !isDumpGap(b[i]) || i < floor {
-			continue
-		}
-		if p := gapAt(b, i); p >= floor {
-			d, ok := dumpAround(b, p, floor)
-			floor = max(p+1, d.end)
-			if ok {
-				d.read(b)
-				c.marks(d.text, depth+1)
-			}
-		}
-	}
-}

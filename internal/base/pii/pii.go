@@ -23,11 +23,6 @@ const Rules = 2
 // KeySize is the length of a key in bytes.
 const KeySize = 32
 
-// A Masker masks for one tenant. It may be used by several goroutines.
-type Masker struct {
-	inner, outer [sha256.BlockSize]byte // the key, as HMAC pads it
-}
-
 // New makes the masker of a key, of which every byte counts; [KeySize] random
 // bytes are a good one.
 func New(key []byte) *Masker {
@@ -43,15 +38,6 @@ func New(key []byte) *Masker {
 		m.outer[i] ^= 0x5c
 	}
 	return m
-}
-
-// mac is HMAC-SHA256 of the kind and the datum. It is written out since a value
-// has many short data, and crypto/hmac allocates for each.
-func (w *work) mac(k Kind, datum []byte) [sha256.Size]byte {
-	w.text = append(append(append(w.text[:0], w.masker.inner[:]...), byte(k)), datum...)
-	inner := sha256.Sum256(w.text)
-	w.text = append(append(w.text[:0], w.masker.outer[:]...), inner[:]...)
-	return sha256.Sum256(w.text)
 }
 
 // Mask returns value with a mask in the place of each personal datum: value
@@ -89,24 +75,6 @@ func (m *Masker) MaskKey(domain, key string) string {
 	return w.mark(Data, []byte(key))
 }
 
-// Bounds of the search. The work is counted in bytes looked at.
-const (
-	maxWork   = 24 // for each byte of the value
-	minWork   = 4 << 10
-	maxDepth  = 8 // encodings inside one another
-	maxRounds = 4 // looks at what the look before has changed
-)
-
-// A work is the masking of one value.
-type work struct {
-	masker     *Masker
-	isContacts bool
-	budget     int
-	gaveUp     bool   // out of bounds: the value is masked whole
-	text       []byte // what is being hashed; in room as long as it fits
-	room       [256]byte
-}
-
 // settle masks value until another look finds nothing more: what stood beside a
 // datum may be one without it.
 func (w *work) settle(value []byte, depth int) []byte {
@@ -126,13 +94,6 @@ func (w *work) settle(value []byte, depth int) []byte {
 	return value
 }
 
-// spend counts n bytes as looked at and reports whether the search may go on.
-func (w *work) spend(n int) bool {
-	w.budget -= n + 1
-	w.gaveUp = w.gaveUp || w.budget < 0
-	return !w.gaveUp
-}
-
 // whole is the mask of a value that cannot be searched. It is a JSON text where
 // the value may have been JSON.
 func (m *Masker) whole(value []byte) []byte {
@@ -142,13 +103,4 @@ func (m *Masker) whole(value []byte) []byte {
 		return []byte(`"` + mark + `"`)
 	}
 	return []byte(mark)
-}
-
-func firstByte(b []byte) byte {
-	for _, c := range b {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return c
-		}
-	}
-	return 0
 }

@@ -7,30 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// A said datum is one that a field names: no rule would know it elsewhere.
-type said struct {
-	text []byte
-	with string
-}
-
 const (
 	leastSaid = 5  // bytes; what is shorter is found in too many words
 	mostSaid  = 24 // data of a value
 )
-
-// say remembers what stands in a field.
-func (s *search) say(v *view, with string) {
-	text := bytes.TrimSpace(v.b)
-	if v.at != nil || v.wide != 0 || len(text) < leastSaid || len(s.said) == mostSaid {
-		return
-	}
-	for _, d := range s.said {
-		if bytes.Equal(d.text, text) {
-			return
-		}
-	}
-	s.said = append(s.said, said{text, with})
-}
 
 // repeats masks what fields have said where the texts of the document b say it
 // again.

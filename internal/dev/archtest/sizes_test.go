@@ -28,7 +28,6 @@ var shrinking = map[string]int{
 	"files in a circle of caps":                         14,
 	"files in a circle of cmd/rlp":                      63,
 	"files in a circle of internal/base/config":         10,
-	"files in a circle of internal/base/pii":            16,
 	"files in a circle of internal/effect/lane/sandbox": 10,
 	"files in a circle of internal/engine/guest":        24,
 	"files in a circle of internal/serve/access":        10,
