@@ -48,27 +48,36 @@ func sit(t *testing.T, home, agent string, args ...string) *seat {
 	return s
 }
 
-// sees waits until text is shown, then types.
-func (s *seat) sees(text, types string) {
+// sees waits until text is shown, then types; it returns what was shown before.
+func (s *seat) sees(text, types string) (before string) {
 	s.t.Helper()
 	for late := time.After(time.Minute); ; {
-		if _, behind, found := strings.Cut(s.shown, text); found {
-			s.shown = behind
+		var found bool
+		if before, s.shown, found = cut(s.shown, text); found {
 			break
 		}
 		select {
 		case more, ok := <-s.read:
 			if !ok {
-				s.t.Fatalf("%q is not shown, but %q", text, s.shown)
+				s.t.Fatalf("%q is not shown, but %.2000q", text, s.shown)
 			}
 			s.shown += more
 		case <-late:
-			s.t.Fatalf("%q is not shown, but %q", text, s.shown)
+			s.t.Fatalf("%q is not shown, but %.2000q", text, s.shown)
 		}
 	}
 	if _, err := s.keyboard.WriteString(types); err != nil {
 		s.t.Fatal(err)
 	}
+	return before
+}
+
+// cut is [strings.Cut] that leaves s whole where sep is not in it.
+func cut(s, sep string) (before, behind string, found bool) {
+	if before, behind, found = strings.Cut(s, sep); !found {
+		return "", s, false
+	}
+	return before, behind, true
 }
 
 // ends waits for the end.

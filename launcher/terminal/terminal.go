@@ -15,9 +15,9 @@ import (
 	"time"
 	"unicode"
 
-	"runloop.dev/rlp/internal/base/printable"
-
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/internal/base/printable"
+	"runloop.dev/rlp/internal/effect/tty"
 )
 
 // A screen is where a person can be asked.
@@ -34,15 +34,30 @@ const mostShown = 4000
 
 // Ask asks at the terminal of this process whether agent may do what q says. Only a
 // yes that is typed after the question is one; the text says who decided, or why
-// nobody did.
-func Ask(ctx context.Context, agent string, q hostcalls.Question) (bool, string) {
-	tty, err := openTerminal()
-	if err != nil {
-		return false, "there is no terminal to ask at (" + err.Error() +
-			`); the operator may write confirm = "allow" under [security]`
+// nobody did. Questions are asked one at a time, and a program that has the terminal
+// neither writes nor reads there meanwhile.
+func Ask(ctx context.Context, agent string, q hostcalls.Question) (yes bool, how string) {
+	err := tty.Alone(ctx, func() {
+		at, err := openTerminal()
+		if err != nil {
+			how = noTerminal(err)
+			return
+		}
+		defer at.Close()
+		yes, how = askAt(ctx, at, agent, q)
+	})
+	switch {
+	case errors.Is(err, tty.ErrPiped):
+		return false, noTerminal(err)
+	case err != nil:
+		return false, "nobody was asked in time"
 	}
-	defer tty.Close()
-	return askAt(ctx, tty, agent, q)
+	return yes, how
+}
+
+func noTerminal(why error) string {
+	return "there is no terminal to ask at (" + why.Error() +
+		`); the operator may write confirm = "allow" under [security]`
 }
 
 // ownScreen takes the terminal back from what an agent may have printed to it:
@@ -51,19 +66,19 @@ func Ask(ctx context.Context, agent string, q hostcalls.Question) (bool, string)
 const ownScreen = "\x18\x1b\\\x1b[!p\x1b[?1049l\x1b[0m\x0f\x1b(B\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b[999;1H"
 
 // askAt asks at a terminal. Only a yes that is typed after the question is one.
-func askAt(ctx context.Context, tty screen, agent string, q hostcalls.Question) (bool, string) {
-	if _, err := io.WriteString(tty, ownScreen+asking(agent, q)); err != nil {
+func askAt(ctx context.Context, at screen, agent string, q hostcalls.Question) (bool, string) {
+	if _, err := io.WriteString(at, ownScreen+asking(agent, q)); err != nil {
 		return false, "the question could not be shown"
 	}
-	if err := tty.SetReadDeadline(time.Now().Add(longestQuestion)); err != nil {
+	if err := at.SetReadDeadline(time.Now().Add(longestQuestion)); err != nil {
 		return false, "the terminal cannot be waited for"
 	}
-	stop := context.AfterFunc(ctx, func() { _ = tty.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = at.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	line, err := ReadLine(tty)
+	line, err := ReadLine(at)
 	switch word := strings.ToLower(strings.TrimSpace(line)); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		_, _ = io.WriteString(tty, "\r\nrlp: no answer, so it is a no\r\n")
+		_, _ = io.WriteString(at, "\r\nrlp: no answer, so it is a no\r\n")
 		return false, "nobody answered in time"
 	case err == nil && (word == "y" || word == "yes"):
 		return true, "by the operator at the terminal"

@@ -16,6 +16,7 @@ var packages = map[string]drawing{
 	"launcher/terminal": {6, doors{
 		"hostcalls":               "what a question is",
 		"internal/base/printable": "words of agents steer no terminal",
+		"internal/effect/tty":     "asks while no program has the terminal",
 	}},
 	"launcher/compose": {7, doors{
 		"launcher/places":                "names places to who does not operate",

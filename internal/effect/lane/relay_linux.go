@@ -129,8 +129,13 @@ func (r *relay) begin(pass func(unix.Signal)) {
 		moving.Go(func() { r.move(r.ours[2], r.live.Stderr, &r.err) })
 	}
 	r.begun = true
+	unpiped := func() {}
+	if isPipe(r.live.Stdout) || isPipe(r.live.Stderr) {
+		unpiped = tty.Pipe()
+	}
 	go func() {
 		moving.Wait()
+		unpiped()
 		r.events.Lock()
 		defer r.events.Unlock()
 		_, _ = unix.Close(r.stop), unix.Close(r.drop)
@@ -162,7 +167,12 @@ func (r *relay) serve(ours, theirs int) error {
 	if err := unix.SetNonblock(ours, true); err != nil {
 		return fmt.Errorf("serving a terminal: %w", err)
 	}
-	r.screen = tty.Hold(r.live.Stdin, func(t *tty.Terminal) { _ = t.Like(theirs, false) })
+	r.screen = tty.Hold(r.live.Stdin, func(t *tty.Terminal, again bool) {
+		if again { // a program draws what it has on the screen when the size is another
+			_ = unix.IoctlSetWinsize(theirs, unix.TIOCSWINSZ, &unix.Winsize{Row: 1, Col: 1})
+		}
+		_ = t.Like(theirs, false)
+	})
 	return r.screen.Like(theirs, true)
 }
 
@@ -283,7 +293,14 @@ func (r *relay) give(to *os.File, p []byte) (taken bool) {
 			if !wait(fds, -1) || fds[1].Revents != 0 {
 				return
 			}
-			n, err := unix.Write(fd, p[:min(len(p), piece)])
+			var n int
+			var err error
+			if !tty.Pass(func() { n, err = unix.Write(fd, p[:min(len(p), piece)]) }) {
+				if wait(fds[1:], askedMS) {
+					return
+				}
+				continue
+			}
 			if n > 0 {
 				p = p[n:]
 			} else if !sandbox.IsOf(err, unix.EAGAIN, unix.EINTR) {
@@ -293,6 +310,15 @@ func (r *relay) give(to *os.File, p []byte) (taken bool) {
 		taken = true
 	})
 	return taken
+}
+
+// isPipe reports whether another process reads what is written to f.
+func isPipe(f *os.File) bool {
+	if f == nil {
+		return false
+	}
+	info, err := f.Stat()
+	return err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
 func withFile(f *os.File, do func(fd int)) {
@@ -307,6 +333,8 @@ const (
 	piece = 4096
 	// backgroundMS is how often rlp looks whether it is in the foreground, in milliseconds.
 	backgroundMS = 200
+	// askedMS is how often rlp looks whether a person has answered, in milliseconds.
+	askedMS = 20
 )
 
 // feed gives the program what is read from rlp's stdin, as long as it takes any.
@@ -333,8 +361,17 @@ func (r *relay) feed(from *os.File, to int) {
 			if !r.foreground() { // meanwhile
 				continue
 			}
-			n, err := unix.Read(fd, buf)
-			if n == 0 || err != nil && !sandbox.IsOf(err, unix.EAGAIN, unix.EINTR) || n > 0 && !r.put(to, buf[:n]) {
+			n, err := 0, error(unix.EAGAIN)
+			passed := tty.Pass(func() {
+				if wait(there[2:], 0) { // or whoever was asked has typed it
+					n, err = unix.Read(fd, buf)
+				}
+			})
+			if !passed && wait(there[:2], askedMS) {
+				return
+			}
+			if n == 0 && err == nil || n > 0 && !r.put(to, buf[:n]) ||
+				err != nil && !sandbox.IsOf(err, unix.EAGAIN, unix.EINTR) {
 				return
 			}
 		}

@@ -37,16 +37,22 @@ type Terminal struct {
 
 	mu     sync.Mutex
 	before *unix.Termios // as it was when this process last took it; nil: it has not
+	lent   bool          // somebody is asked there
 	over   bool
 
 	signals chan os.Signal
 	stopped sync.WaitGroup
 }
 
+// drawn is told as a signal when others have drawn on the screen.
+const drawn = unix.Signal(0)
+
 // Hold takes the terminal, as soon as this process is in its foreground. changed is
-// called when it may have another size, or modes, than before.
-func Hold(f *os.File, changed func(*Terminal)) *Terminal {
+// called when it may have another size, or modes, than before; again says that
+// what was on the screen may be gone.
+func Hold(f *os.File, changed func(t *Terminal, again bool)) *Terminal {
 	t := &Terminal{file: f, signals: make(chan os.Signal, 4)}
+	own().add(t)
 	signal.Notify(t.signals, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT)
 	t.stopped.Go(func() {
 		for s := range t.signals {
@@ -59,7 +65,7 @@ func Hold(f *os.File, changed func(*Terminal)) *Terminal {
 				t.forget()
 			}
 			t.Foreground()
-			changed(t)
+			changed(t, s == drawn)
 		}
 	})
 	t.Foreground()
@@ -74,7 +80,7 @@ func (t *Terminal) Foreground() bool {
 	if !IsForeground(t.file) {
 		return false
 	}
-	if t.before != nil || t.over {
+	if t.before != nil || t.lent || t.over {
 		return true
 	}
 	modes, err := t.Modes()
@@ -112,6 +118,26 @@ func (t *Terminal) leave() {
 	t.before = nil
 }
 
+// lend gives the terminal back until it is taken again.
+func (t *Terminal) lend() {
+	t.mu.Lock()
+	t.lent = true
+	t.mu.Unlock()
+	t.leave()
+}
+
+func (t *Terminal) retake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lent = false; t.over {
+		return
+	}
+	select {
+	case t.signals <- drawn: // its goroutine takes it
+	default:
+	}
+}
+
 func (t *Terminal) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,6 +151,7 @@ func (t *Terminal) Release() {
 	t.over = true
 	t.mu.Unlock()
 	if !was {
+		own().remove(t)
 		signal.Stop(t.signals)
 		close(t.signals)
 		t.stopped.Wait()
