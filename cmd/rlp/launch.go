@@ -163,7 +163,7 @@ func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f
 		return err
 	}
 	err = a.tell(report, live || j.Stderr != nil)
-	if !a.json && !a.quiet && (a.verbose || isTerminal(a.stderr)) {
+	if !a.json && !a.quiet && (a.verbose || isTerminal(a.stderr) || c.Program != nil && report.Usage.Denied > 0) {
 		summarize(ctx, a, report, path, c.Bundle.Bare)
 	}
 	return err
@@ -188,7 +188,7 @@ func (a *app) streams(j *compose.Job, stream bool) func() {
 
 // passing are the streams of this process as a program has them; nil with --json, which
 // holds them for the report, and where they are no files.
-func passing(a *app, input bool) *lane.Live {
+func passing(ctx context.Context, a *app, input bool) *lane.Live {
 	in, isIn := a.stdin.(*os.File)
 	out, isOut := a.stdout.(*os.File)
 	err, isErr := a.stderr.(*os.File)
@@ -198,7 +198,7 @@ func passing(a *app, input bool) *lane.Live {
 	if a.live = true; input {
 		in = nil
 	}
-	return &lane.Live{Stdin: in, Stdout: out, Stderr: err}
+	return &lane.Live{Stdin: in, Stdout: out, Stderr: err, Signals: passed(ctx)}
 }
 
 // tell prints how the run ended: the marker first, then the guest's stderr unless

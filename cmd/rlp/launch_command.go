@@ -89,7 +89,7 @@ rlp runs and rlp audit list treat the run as that agent's.`,
 func runProgram(ctx context.Context, a *app, f *runFlags) error {
 	a.launching = true
 	f.program.Endless = !a.json && isTerminal(a.stdin)
-	f.program.Live = passing(a, f.input != "")
+	f.program.Live = passing(ctx, a, f.input != "")
 	c, err := a.reader().Program(&f.program, f.Flags)
 	if err != nil {
 		return err

@@ -75,5 +75,9 @@ func (a *app) mcpWrap(ctx context.Context, w *compose.Wrap, f compose.Flags, j *
 		return err
 	}
 	a.json, a.guestOut = false, &witness{w: io.Discard} // stdout is the client's
-	return a.tell(report, true)
+	err = a.tell(report, true)
+	if !a.quiet && report.Usage.Denied > 0 {
+		summarize(ctx, a, report, "", true)
+	}
+	return err
 }

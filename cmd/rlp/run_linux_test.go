@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -137,6 +141,92 @@ func TestAnEditCutsConnections(t *testing.T) {
 	for _, want := range []string{`"kind":"caps.swap"`, `"verb":"connect"`, "what allowed it was taken away", `"duration_ms":`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the log has no %s:\n%s", want, text)
+		}
+	}
+}
+
+// A signal that rlp is sent reaches the program, which may end by it; one that does not
+// is ended, and so is what takes no notice of an end of its time.
+//
+//rlp:holds N12
+func TestSignalsReachTheProgram(t *testing.T) {
+	home := t.TempDir()
+	const loop = "; echo begun; while :; do sleep 0.1; done"
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		script string
+		says   string
+	}{
+		"term":    {syscall.SIGTERM, "trap 'echo asked; exit 3' TERM" + loop, "begun\nasked\n"},
+		"hup":     {syscall.SIGHUP, "trap 'echo asked; exit 3' HUP" + loop, "begun\nasked\n"},
+		"int":     {syscall.SIGINT, "trap 'echo asked; exit 3' INT" + loop, "begun\nasked\n"},
+		"default": {syscall.SIGTERM, "trap : USR1" + loop, "begun\n"},
+		"deaf":    {syscall.SIGTERM, "trap 'echo asked' TERM" + loop, "begun\nasked\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := c
+			cmd := runIn(home, "asked"+name, "--allow", "process:exec:*", "--", "sh", "-c", c.script)
+			out, err := cmd.StdoutPipe()
+			must(t, err)
+			must(t, cmd.Start())
+			lines := bufio.NewReader(out)
+			said, err := lines.ReadString('\n')
+			must(t, err)
+			must(t, cmd.Process.Signal(c.signal))
+			rest, err := io.ReadAll(lines)
+			must(t, err)
+			_ = cmd.Wait()
+			if said += string(rest); said != c.says || cmd.ProcessState.ExitCode() != 130 {
+				t.Errorf("%q, want %q; %v", said, c.says, cmd.ProcessState)
+			}
+		})
+	}
+	t.Run("late", func(t *testing.T) { // control: what ends by its time is not waited for
+		t.Parallel()
+		began := time.Now()
+		cmd := runIn(home, "late", "--allow", "process:exec:*", "--limit", "wall_time_ms=500", "--", "sh", "-c",
+			"trap '' TERM"+loop)
+		if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 124 || time.Since(began) > 4*time.Second {
+			t.Errorf("%v after %v", cmd.ProcessState, time.Since(began))
+		}
+	})
+}
+
+// Where nobody looks on, stderr says in two lines what a program was denied.
+//
+//rlp:holds D6
+func TestDenialsAreToldOffATerminal(t *testing.T) {
+	home := t.TempDir()
+	for _, c := range []struct {
+		flags []string
+		urls  []string
+		says  []string
+	}{
+		{nil, nil, nil},
+		{nil, []string{"https://example.com/"}, []string{
+			"rlp: denied net.connect https://example.com:443", "rlp: why: rlp caps explain",
+		}},
+		{nil, []string{"https://a.example/", "https://b.example/", "https://c.example/"}, []string{
+			"rlp: denied net.connect https://a.example:443", "rlp: and 2 more: rlp runs show ",
+		}},
+		{[]string{"-q"}, []string{"https://example.com/"}, nil},
+		{[]string{"--json"}, []string{"https://example.com/"}, nil},
+	} {
+		args := append(slices.Clone(c.flags), "--allow", "process:exec:*", "--", "sh", "-c", `for url; do curl -s "$url"; done; true`, "sh")
+		cmd := runIn(home, "quiet", append(args, c.urls...)...)
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		must(t, cmd.Run())
+		lines := strings.FieldsFunc(said.String(), func(r rune) bool { return r == '\n' })
+		if len(lines) != len(c.says) {
+			t.Errorf("%q %q: %q", c.flags, c.urls, lines)
+			continue
+		}
+		for i, want := range c.says {
+			if !strings.HasPrefix(lines[i], want) {
+				t.Errorf("%q %q: %q, want %q", c.flags, c.urls, lines[i], want)
+			}
 		}
 	}
 }

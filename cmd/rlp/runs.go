@@ -202,7 +202,7 @@ func askedOf(a *app, agent, digest, path string) runs.Asked {
 }
 
 // summarize says to a person how a run of the agent at path ended and what it was
-// denied.
+// denied; where nobody looks on, what it was denied alone, in two lines.
 func summarize(ctx context.Context, a *app, r *launcher.Report, path string, bare bool) {
 	var denials []runs.Denial
 	var empty bool
@@ -215,11 +215,15 @@ func summarize(ctx context.Context, a *app, r *launcher.Report, path string, bar
 				return err
 			})
 	}
-	nothing, named := "", askedOf(a, r.Agent, r.BundleDigest, path)
+	nothing, named, width := "", askedOf(a, r.Agent, r.BundleDigest, path), pageWidth-len("rlp: ")
 	if empty {
 		nothing = named.NothingHeld(bare && len(r.Base) == 0)
 	}
-	for _, line := range runs.Summary(r, denials, nothing, named, pageWidth-len("rlp: ")) {
+	lines := runs.Summary(r, denials, nothing, named, width)
+	if !a.verbose && !isTerminal(a.stderr) {
+		lines = runs.Brief(r, denials, named, width)
+	}
+	for _, line := range lines {
 		fmt.Fprintln(a.stderr, fitted(a.stderr, "rlp: "+printableLines(line)))
 	}
 }

@@ -33,3 +33,12 @@ func listen() (ctx context.Context, listening func()) {
 	}()
 	return ctx, func() { <-ready }
 }
+
+// passed are the signals that a program is to have which ends with ctx, for as long as
+// the first of them is not all that is listened to.
+func passed(ctx context.Context) <-chan os.Signal {
+	got := make(chan os.Signal, 4)
+	signal.Notify(got, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, func() { signal.Stop(got) }) })
+	return got
+}

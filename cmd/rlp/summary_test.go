@@ -16,6 +16,7 @@ func TestASummaryShowsAResultThatNobodySaw(t *testing.T) {
 	for printed, want := range map[int64]bool{0: true, 5: false} {
 		var stderr bytes.Buffer
 		a := &app{environment: environment{stderr: &stderr}}
+		a.verbose = true
 		r := &launcher.Report{RunID: "0198d2c4-7f1e-7000-8000-6d0c3f0a1b2c", Outcome: "ok", Result: json.RawMessage("{\"a\":\n1}")}
 		r.Usage.StdoutBytes = printed
 		summarize(t.Context(), a, r, "x", false)

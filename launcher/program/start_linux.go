@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/connect"
@@ -13,14 +14,14 @@ import (
 )
 
 func (s *Start) serve(ctx context.Context, c *run.Calls) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	until, cancel := s.leaving(ctx)
 	defer cancel(nil)
 	command, err := s.command(c, cancel)
 	if err != nil {
 		return err
 	}
 	command.Stdin, command.MaxOutput = c.Input, kept(c.Limits)
-	r, err := s.Lane.Run(ctx, command)
+	r, err := s.Lane.Run(until, command)
 	if r == nil {
 		return stopped(err)
 	}
@@ -30,6 +31,24 @@ func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 		return stopped(err)
 	}
 	return errors.Join(outErr, errErr, ended(r))
+}
+
+// leaveTime is how long a program has to end that was passed a signal to do so.
+const leaveTime = 5 * time.Second
+
+// leaving ends with ctx; where that ends for a signal, which the program was passed, it
+// ends so long after.
+func (s *Start) leaving(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	until, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		end := func() { cancel(context.Cause(ctx)) }
+		if s.Live == nil || s.Live.Signals == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			end()
+			return
+		}
+		time.AfterFunc(leaveTime, end)
+	})
+	return until, cancel
 }
 
 // Speak starts the program for whoever speaks with it, and keeps so much of what it

@@ -46,6 +46,21 @@ func Summary(r *run.Report, denials []Denial, nothing string, a Asked, width int
 	return lines
 }
 
+// Brief is what a run was denied, in two lines at most: the first of it, and the command
+// that shows the rest or explains this one.
+func Brief(r *run.Report, denials []Denial, a Asked, width int) []string {
+	switch len(denials) {
+	case 0:
+		return nil
+	case 1:
+		return []string{"denied " + denials[0].Text(width-len("denied ")), "why: " + a.Explain(r.RunID, &denials[0])}
+	}
+	return []string{
+		"denied " + denials[0].Text(width-len("denied ")),
+		fmt.Sprintf("and %d more: rlp runs show %s%s", len(denials)-1, Short(r.RunID), a.Flags),
+	}
+}
+
 // cameIn says which untrusted content a run was denied something for, and what would
 // trust it; "": none.
 func cameIn(denials []Denial) string {
