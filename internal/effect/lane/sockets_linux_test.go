@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -219,5 +220,51 @@ rm -f key; ssh-keygen -q -t ed25519 -N '' -f key && ssh-add -q key && ssh-add -l
 		if r := run(t, l, c); string(r.Stdout.Data) != "python\nPOOL\nnode\n(ED25519)\n" {
 			t.Errorf("%d folders: %s%s", len(folders), r.Stdout.Data, r.Stderr.Data)
 		}
+	}
+}
+
+// connectingOften is how long connections take to begin, in microseconds: the least and
+// the middle of many, to a server of the program's own.
+const connectingOften = `
+import socket, threading, time
+l = socket.create_server(("127.0.0.1", 0), backlog=64)
+took = []
+for _ in range(2000):
+    s = socket.socket(); began = time.perf_counter_ns(); s.connect(l.getsockname()); took.append(time.perf_counter_ns() - began)
+    l.accept()[0].close(); s.close()
+took.sort()
+print(took[0] / 1e3, took[len(took) // 2] / 1e3)
+`
+
+// What it costs to begin a connection, plainly, where nothing of the operator's is seen,
+// and where a broker looks for sockets of Unix.
+func BenchmarkConnect(b *testing.B) {
+	dir, l := b.TempDir(), newLane(b, "ns")
+	said := func(b *testing.B, text []byte) {
+		var least, middle float64
+		if _, err := fmt.Sscan(string(text), &least, &middle); err != nil {
+			b.Fatalf("%v: %s", err, text)
+		}
+		b.ReportMetric(least, "us-least")
+		b.ReportMetric(middle, "us-middle")
+	}
+	b.Run("plain", func(b *testing.B) {
+		for b.Loop() {
+			out, err := exec.Command("/usr/bin/python3", "-c", connectingOften).Output()
+			if err != nil {
+				b.Fatal(err)
+			}
+			said(b, out)
+		}
+	})
+	for name, folders := range map[string][]Folder{"alone": nil, "broker": {{Path: dir, Access: ReadOnly}}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				c := shell(b, "")
+				c.Argv = []string{"sh", "-c", `exec /usr/bin/python3 -c "$0"`, connectingOften}
+				c.Folders, c.Network = folders, towards("127.0.0.1:1")
+				said(b, run(b, l, c).Stdout.Data)
+			}
+		})
 	}
 }
