@@ -2,6 +2,7 @@ package program
 
 import (
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls/connect"
 	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -30,6 +31,9 @@ func Folders(set caps.Set) []lane.Folder {
 // Executables are the programs that a run may start beside itself; nil: whatever it
 // sees. What a lease leaves a number of uses of is none of them, as with files.
 func Executables(set caps.Set) *lane.Executables {
+	if !connect.MayExecute(set) {
+		return &lane.Executables{}
+	}
 	counted := set.Counted(caps.Exec)
 	var holds, not []string
 	all := false

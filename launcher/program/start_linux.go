@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/connect"
 	"runloop.dev/rlp/internal/effect/lane"
@@ -67,9 +68,12 @@ func (s *Start) Speak(c *run.Calls, keep int) (*lane.Process, error) {
 // command is the program with what its run holds now. What cannot be recorded of it
 // ends it by end.
 func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Command, error) {
-	policy, err := connect.New(connect.Config{
-		Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted,
-	})
+	gated := connect.Config{Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted}
+	policy, err := connect.New(gated)
+	if err != nil {
+		return nil, err
+	}
+	may, err := connect.Executes(gated)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +93,8 @@ func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Comman
 		},
 	}
 	holds := c.Now()
+	only := Executables(holds)
+	_, each := c.Limits.Get(caps.ExecSpawns)
 	within, most := s.leased(holds)
 	if s.Live != nil && !within {
 		most = 0
@@ -96,7 +102,8 @@ func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Comman
 	return &lane.Command{
 		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, append(c.Env, s.Given...)), Cwd: s.cwd(holds),
 		Folders: append(Folders(holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
-		Leased:  Leased(holds), Protected: Protected(), Executes: Executables(holds),
+		Leased:  Leased(holds), Protected: Protected(), Executes: only, Each: each,
+		Asked:   func(file string, written bool) bool { return may(file, written && only != nil && only.Others) },
 		Timeout: most, Network: network.Own(), Live: s.Live,
 	}, nil
 }

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -166,4 +167,37 @@ func TestInterpretersAreExecuted(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
+}
+
+// Whoever runs a program is asked before each other file is executed, once or each
+// time, and his answer counts; what is missing or no program is not asked about.
+func TestExecutingIsAskedAbout(t *testing.T) {
+	const script = `/usr/bin/echo one; sh -c 'echo itself'; exec 3</usr/bin/echo; /proc/self/fd/3 two; /nowhere; /etc/passwd
+cp /usr/bin/echo .; ./echo three; /usr/bin/env; /usr/bin/env; true | /usr/bin/true`
+	eachSandbox(t, func(t *testing.T, name string) {
+		for _, each := range []bool{false, true} {
+			asked := map[string]int{}
+			c := shell(t, script)
+			env := file(t, "/usr/bin/env")
+			c.Each, c.Asked = each, func(file string, written bool) bool {
+				if written != strings.Contains(file, "/agent/run/") {
+					t.Errorf("%s: written %v", file, written)
+				}
+				asked[filepath.Base(file)]++
+				return file != env
+			}
+			l := newLane(t, name)
+			r := run(t, l, c)
+			if got := string(r.Stdout.Data); got != "one\nitself\ntwo\nthree\n" {
+				t.Errorf("%s%s", got, r.Stderr.Data)
+			}
+			want := map[string]int{"echo": 2, "cp": 1, "env": 1, "true": 1}
+			if each {
+				want["echo"], want["env"] = 3, 2
+			}
+			if !maps.Equal(asked, want) {
+				t.Errorf("each %v: %v", each, asked)
+			}
+		}
+	})
 }

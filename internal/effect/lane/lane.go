@@ -57,6 +57,13 @@ type Command struct {
 	// Executes bounds what the program executes, and what that does, beside itself and what
 	// interprets it; nil: whatever it sees. Lanes without a root of their own bound nothing.
 	Executes *Executables
+	// Asked decides about each other file that the program wants to execute, before it
+	// is, once or, with Each, every time: written says that the program could have written
+	// it. What is executed beside is what Executes says: a program that changes its
+	// arguments at the right moment is asked about another file than it executes. Where
+	// no broker can ask, nobody does.
+	Asked func(file string, written bool) bool
+	Each  bool
 	// Dir is where the program starts, relative to the working folder of the
 	// run or an absolute path in it; "" is that folder.
 	Dir string

@@ -3,6 +3,7 @@ package lane
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // maxWords bounds what is kept of a report.
-const maxWords = 8192
+const maxWords = 32 << 10
 
 // listen takes in what a confined rlp reports. That nothing of the program is
 // left it says last; then its status is known.
@@ -44,11 +45,41 @@ func (ch *child) hear(line string) bool {
 		}
 		return true
 	}
+	if question, is := strings.CutPrefix(line, sandbox.Executing); is {
+		ch.answer(question)
+		return true
+	}
 	status, is := strings.CutPrefix(line, sandbox.Ending)
 	if code, err := strconv.Atoi(status); is && err == nil {
 		ch.code, ch.over = code, true
 	}
 	return is
+}
+
+// asking has a broker ask what c's program executes, where there can be one.
+func (ch *child) asking(p *sandbox.Plan, c *Command) {
+	if p.Asks = c.Asked != nil && p.Links; !p.Asks {
+		return
+	}
+	ch.asked, p.Each = c.Asked, c.Each
+	if p.Executes != nil && !p.Executes.Others { // what interprets scripts nobody granted by itself
+		for _, file := range p.Executes.Files {
+			if !slices.Contains(c.Executes.Files, file) {
+				p.Unasked = append(p.Unasked, file)
+			}
+		}
+	}
+}
+
+// answer answers a question about a file.
+func (ch *child) answer(question string) {
+	answer := []byte{0}
+	by, name := question[:min(1, len(question))], question[min(1, len(question)):]
+	file, err := strconv.Unquote(name)
+	if err == nil && ch.asked != nil && ch.asked(file, by == sandbox.Written) {
+		answer[0] = sandbox.Allowed
+	}
+	_, _ = unix.Write(ch.said, answer) // whoever asked may be gone
 }
 
 // end takes in how the child ended. Where nothing of the program is left, what

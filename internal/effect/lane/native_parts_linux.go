@@ -37,6 +37,7 @@ type child struct {
 	said  int  // what stands between rlp and the program reports here; -1: nothing does
 	net   int  // its network is handed over here; -1: it has none
 	words []byte
+	asked func(file string, written bool) bool
 	mute  bool // it has said all
 	// refusals is told what was refused while the program runs; nil: nobody is.
 	refusals func(what string)

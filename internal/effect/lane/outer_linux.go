@@ -57,6 +57,7 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 	if c.Network != nil {
 		n.sockets(pl, &s, v)
 	}
+	ch.asking(pl, c)
 	n.bound(pl)
 	return pl, nil
 }
@@ -174,12 +175,12 @@ func (ch *child) wired(p *sandbox.Plan, files []uintptr) ([]uintptr, []*os.File,
 	if _, err := plan.Write(p.Encode()); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("keeping the plan: %w", err), plan.Close())
 	}
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("making a pipe: %w", err), plan.Close())
+	talk, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("making a socket: %w", err), plan.Close())
 	}
-	ch.said = pipe[0]
-	report := os.NewFile(uintptr(pipe[1]), "report")
+	ch.said = talk[0]
+	report := os.NewFile(uintptr(talk[1]), "report")
 	files, theirs := append(files, plan.Fd(), report.Fd()), []*os.File{plan, report}
 	if !p.Network && !p.Live || p.Proof {
 		return files, theirs, nil

@@ -35,6 +35,10 @@ func (a asking) calls() []brokeredCall {
 			call: unix.SYS_SOCKET, do: refusesSocket, filter: func(a asking) []unix.SockFilter { return a.makes },
 		})
 	}
+	if a.executes {
+		list = append(list, brokeredCall{call: unix.SYS_EXECVE, do: executes(cwd, 0)},
+			brokeredCall{call: unix.SYS_EXECVEAT, do: executes(0, 1)})
+	}
 	if !a.guards {
 		return list
 	}

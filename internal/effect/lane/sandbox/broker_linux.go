@@ -37,8 +37,10 @@ type broker struct {
 		pid uint32
 		fd  int
 	}
-	moving bool // the call makes or moves links, or moves or removes folders
-	buf    [unix.PathMax]byte
+	writable []string // what programs write
+	watch    *watch   // nil: nobody is asked what is executed
+	moving   bool     // the call makes or moves links, or moves or removes folders
+	buf      [unix.PathMax]byte
 }
 
 // broker is started before anything is given up that it needs; nil where
@@ -48,15 +50,20 @@ func (p *Plan) broker() (*broker, error) {
 		return nil, err
 	}
 	guards := len(p.guards) > 0 || p.Proof && p.Links
-	if !guards && !p.Dials && !p.Told {
+	if !guards && !p.Dials && !p.Told && !p.Asks {
 		return nil, nil
 	}
 	b := &broker{
-		judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0, guards: guards, dials: p.Dials},
+		judge: newJudge(p), asks: asking{hides: len(p.hidden()) > 0, guards: guards, dials: p.Dials, executes: p.Asks},
 		begin: make(chan int), calls: map[uint32]brokeredCall{}, private: p.Sockets, told: map[string]bool{},
+		writable: p.writable(),
 	}
 	if p.Told {
 		b.asks.makes = p.madeSockets(give(unix.SECCOMP_RET_USER_NOTIF))
+	}
+	if p.Asks {
+		b.watch = &watch{each: p.Each, unasked: append([]string{p.File}, p.Unasked...), answers: map[string]bool{}}
+		runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // the program is asked about while its parent waits for it
 	}
 	b.asks.covers = slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.covered })
 	for _, c := range b.asks.calls() {
@@ -83,7 +90,9 @@ func (p *Plan) broker() (*broker, error) {
 // prepare makes this thread the broker's: modes are as programs say, and it has
 // no power but that of the user.
 func (b *broker) prepare() error {
-	debug.SetGCPercent(100) // it lives as long as the program
+	if b.watch == nil {
+		debug.SetGCPercent(100) // it lives as long as the program
+	}
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return err
 	}
@@ -130,6 +139,8 @@ type asking struct {
 	guards bool              // what makes links, for there are folders to guard
 	dials  bool              // what connects sockets, for there are sockets of Unix
 	makes  []unix.SockFilter // of sockets that are refused; nil: none
+
+	executes bool // what executes files
 }
 
 func (a asking) missing() error {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -177,6 +178,62 @@ func brokeredFilter(a asking) []unix.SockFilter {
 		filter = append(filter, on(c.call, then...)...)
 	}
 	return append(filter, allow())
+}
+
+// executes is a call that executes a file. rlp decides about it and records that, and
+// the kernel looks up by itself what it executes: a program that changes what it says
+// meanwhile is told no lie, and executes nothing that Landlock does not let it.
+func executes(at, arg int) func(*broker, *notice) answer {
+	return func(b *broker, n *notice) answer {
+		if !b.watch.begun { // the program itself
+			b.watch.begun = true
+			debug.SetGCPercent(100)
+			return goesOn()
+		}
+		file := b.executed(n, at, arg)
+		if file == "" || b.watch.mayExecute(file, IsIn(file, b.writable)) {
+			return goesOn()
+		}
+		return failed(unix.EACCES)
+	}
+}
+
+// executed is the file that a program wants to execute; "": none that could be.
+func (b *broker) executed(n *notice, at, arg int) string {
+	text, err := b.text(n, n.args[arg])
+	if err != nil {
+		return ""
+	}
+	fd, err := base(n, at)
+	if err != nil {
+		return ""
+	}
+	defer func() { closeIf(fd) }()
+	for _, self := range []string{"/proc/self/", "/proc/thread-self/"} { // the broker is another one
+		if rest, is := strings.CutPrefix(text, self); is {
+			text = "/proc/" + strconv.Itoa(int(n.pid)) + "/" + rest
+		}
+	}
+	if !b.valid(n) {
+		return ""
+	}
+	if text != "" {
+		from := fd
+		fd, err = unix.Openat2(from, text, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC})
+		_ = unix.Close(from)
+		if err != nil {
+			return ""
+		}
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
+		return ""
+	}
+	is, err := pathOf(fd)
+	if err != nil {
+		return ""
+	}
+	return is
 }
 
 // connects is the call by which a socket of Unix would reach a service of the machine

@@ -151,12 +151,7 @@ func (p *Plan) executable() []string {
 	if !p.Executes.Others {
 		return append(list, p.Executes.Files...)
 	}
-	never := slices.Clone(p.Executes.Files)
-	for _, m := range p.Mounts {
-		if m.Access == ReadWrite {
-			never = append(never, m.Path)
-		}
-	}
+	never := append(p.writable(), p.Executes.Files...)
 	above := ways(never)
 	for dir := range above {
 		entries, _ := os.ReadDir(dir)
@@ -164,6 +159,16 @@ func (p *Plan) executable() []string {
 			if at := path.Join(dir, e.Name()); !above[at] && !slices.Contains(never, at) {
 				list = append(list, at)
 			}
+		}
+	}
+	return list
+}
+
+// writable are the folders and files that programs write.
+func (p *Plan) writable() (list []string) {
+	for _, m := range p.Mounts {
+		if m.Access == ReadWrite {
+			list = append(list, m.Path)
 		}
 	}
 	return list

@@ -49,6 +49,9 @@ type Plan struct {
 	Told    bool // a broker refuses other sockets, and reports which
 	// Executes bounds what is executed; nil: whatever programs see.
 	Executes *Executables
+	Asks     bool     // rlp is asked before another file is executed
+	Each     bool     // each time
+	Unasked  []string // but for these files
 
 	tty     int          // the program's side of its terminal
 	loaders []string     // files that the kernel loads for programs, and that nobody executes
@@ -69,7 +72,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 10
+const planVersion = 11
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -115,6 +118,9 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Sockets, (*codec).text)
 	c.flag(&p.Dials)
 	c.flag(&p.Told)
+	c.flag(&p.Asks)
+	c.flag(&p.Each)
+	list(c, &p.Unasked, (*codec).text)
 	bounded := p.Executes != nil
 	if c.flag(&bounded); !bounded {
 		return
