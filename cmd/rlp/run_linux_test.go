@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -30,78 +29,6 @@ func runIn(home, agent string, args ...string) *exec.Cmd {
 	c := exec.Command("rlp", append([]string{"run", "--name", agent}, args...)...)
 	c.Env = append(os.Environ(), "HOME="+home, "RUNLOOP_HOME=")
 	return c
-}
-
-// Programs that know nothing of proxies reach the place that is granted, and no other.
-func TestProgramsReachWhatIsGranted(t *testing.T) {
-	dir := t.TempDir()
-	repo := filepath.Join(dir, "srv", "r.git")
-	must(t, exec.Command("git", "init", "-q", "--bare", repo).Run())
-	must(t, exec.Command("git", "-C", repo, "config", "http.receivepack", "true").Run())
-	git, err := exec.Command("git", "--exec-path").Output()
-	must(t, err)
-	backend := &cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(git)), "git-http-backend"), Root: "/git",
-		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(repo), "GIT_HTTP_EXPORT_ALL=1"},
-	}
-	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/git/") {
-			backend.ServeHTTP(w, r)
-			return
-		}
-		_, _ = fmt.Fprint(w, "hello from here")
-	})
-	granted, other := httptest.NewServer(serve), httptest.NewServer(serve)
-	defer granted.Close()
-	defer other.Close()
-	fetcher := filepath.Join(dir, "fetcher")
-	source := filepath.Join(dir, "main.go")
-	must(t, os.WriteFile(source, []byte(`package main
-import ("fmt"; "io"; "net/http"; "os")
-func main() {
-	r, err := http.Get(os.Args[1])
-	if err != nil { fmt.Println(err); os.Exit(1) }
-	b, _ := io.ReadAll(r.Body)
-	fmt.Print(string(b))
-}
-`), 0o600))
-	if out, err := exec.Command("go", "build", "-o", fetcher, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for name, command := range map[string][]string{
-		"curl":   {"curl", "-sS", "URL/"},
-		"python": {"/usr/bin/python3", "-c", "import urllib.request; print(urllib.request.urlopen('URL/').read().decode())"},
-		"node":   {"node", "-e", "fetch('URL/').then(r => r.text()).then(console.log, () => process.exit(1))"},
-		"go":     {fetcher, "URL/"},
-		"git":    {"sh", "-c", "git clone -q URL/git/r.git r && echo hello from here"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(command[0]); err != nil {
-				t.Logf("%s is not installed", command[0])
-				return
-			}
-			for server, reaches := range map[*httptest.Server]bool{granted: true, other: false} {
-				args := []string{
-					"--allow", "process:exec:*", "--allow", "network:http:" + strings.TrimPrefix(granted.URL, "http://"), "--",
-				}
-				for _, word := range command {
-					args = append(args, strings.ReplaceAll(word, "URL", server.URL))
-				}
-				out, err := runIn(dir, name, args...).CombinedOutput()
-				if got := strings.Contains(string(out), "hello from here") && err == nil; got != reaches {
-					t.Errorf("reached: %v, want %v: %v\n%s", got, reaches, err, out)
-				}
-			}
-		})
-	}
-	log := exec.Command("rlp", "audit", "list", "--json")
-	log.Env = append(os.Environ(), "HOME="+dir, "RUNLOOP_HOME=")
-	out, err := log.Output()
-	must(t, err)
-	want := fmt.Sprintf(`"op":"connect","target":%q`, granted.URL)
-	if !strings.Contains(string(out), `"cap":"net.connect",`+want) {
-		t.Errorf("not recorded: %s", want)
-	}
 }
 
 // An edit that takes a host away cuts what is open to it within a second; the record
