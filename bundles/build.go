@@ -16,23 +16,23 @@ import (
 var optionalFiles = [...]string{DefaultPolicyName, toolsName, "sbom.cdx.json", "SBOM/spdx.json"}
 
 // Build makes the agent.bundle of a source folder: its manifest.toml with the
-// digests filled in, what the manifest names, and wasm as the module. It
-// returns the path of the bundle. The new bundle takes the place of an old one
+// digests filled in, what the manifest names, and entry as the module or the program.
+// It returns the path of the bundle. The new bundle takes the place of an old one
 // in one step, after it was verified, and not at all if anything is wrong.
-func Build(dir string, wasm []byte) (string, error) {
-	if !bytes.HasPrefix(wasm, []byte("\x00asm")) {
-		return "", &Error{File: dir, Code: "module", Message: "what was built is not a WebAssembly module"}
-	}
-	tree, err := sourceTree(dir, wasm)
+func Build(dir string, entry []byte) (string, error) {
+	m, tree, err := sourceTree(dir, entry)
 	if err != nil {
 		return "", err
+	}
+	if !m.Program && !bytes.HasPrefix(entry, []byte("\x00asm")) {
+		return "", &Error{File: dir, Code: "module", Message: "what was built is not a WebAssembly module"}
 	}
 	temp, err := os.MkdirTemp(dir, "."+BuiltName+"-*")
 	if err != nil {
 		return "", buildError(dir, err)
 	}
 	defer os.RemoveAll(temp)
-	if err := writeTree(temp, tree); err != nil {
+	if err := writeTree(temp, tree, m); err != nil {
 		return "", buildError(dir, err)
 	}
 	if err := verifyWritten(temp, within(dir)); err != nil {
@@ -100,40 +100,45 @@ func buildError(dir string, err error) error {
 }
 
 // sourceTree reads what a source folder ships, and fills in the digests.
-func sourceTree(dir string, wasm []byte) (map[string][]byte, error) {
+func sourceTree(dir string, entry []byte) (m *Manifest, tree map[string][]byte, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, buildError(dir, err)
+		return nil, nil, buildError(dir, err)
 	}
 	defer root.Close()
 	in := within(dir)
 	text, m, err := manifestIn(root, in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	tree := map[string][]byte{}
+	tree = map[string][]byte{}
 	for _, f := range m.Files() {
 		if f.Path == m.Entry.Path {
 			continue
 		}
 		data, err := readIn(root, f.Path, in)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &Error{
+			return nil, nil, &Error{
 				File: f.Pos.File, Line: f.Pos.Line, Column: f.Pos.Column,
 				Code: "file_missing", Message: "the folder has no file " + quote(f.Path),
 			}
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		tree[f.Path] = data
 	}
 	if err := addOptional(root, tree, in); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	tree[m.Entry.Path] = wasm
-	tree[ManifestName], err = fillDigests(in(ManifestName), text, tree)
-	return tree, err
+	sum := ""
+	if !m.OfMachine() {
+		tree[m.Entry.Path] = entry
+	} else if sum, err = machineSum(m.Entry.Path); err != nil {
+		return nil, nil, err
+	}
+	tree[ManifestName], err = fillDigests(in(ManifestName), text, tree, sum)
+	return m, tree, err
 }
 
 // verifyWritten reads a bundle back the way it will be opened, so that nothing
@@ -193,7 +198,7 @@ func readIn(root *os.Root, name string, in func(string) string) ([]byte, error) 
 
 // writeTree writes a tree so that only its owner can change it, whatever the
 // umask.
-func writeTree(dir string, tree map[string][]byte) error {
+func writeTree(dir string, tree map[string][]byte, m *Manifest) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -208,7 +213,7 @@ func writeTree(dir string, tree map[string][]byte) error {
 				return err
 			}
 		}
-		if err := root.WriteFile(filepath.FromSlash(name), tree[name], 0o644); err != nil {
+		if err := root.WriteFile(filepath.FromSlash(name), tree[name], m.mode(name, 0o644)); err != nil {
 			return err
 		}
 	}

@@ -399,7 +399,7 @@ func TestFillDigests(t *testing.T) {
 		strings.ReplaceAll(agentHead+"entry_wasm = { path = \"a.wasm\" }\n[caps]\nfile = \"p.caps\"\n", "\n", "\r\n"),
 		"agent = { " + strings.ReplaceAll(strings.TrimSpace(head), "\n", ", ") + ", entry_wasm = { path = \"a.wasm\" } }\n",
 	} {
-		filled, err := fillDigests("m.toml", []byte(text), files)
+		filled, err := fillDigests("m.toml", []byte(text), files, "")
 		if err != nil {
 			t.Errorf("%v\n%s", err, text)
 			continue
@@ -415,7 +415,7 @@ func TestFillDigests(t *testing.T) {
 		"agent = { " + strings.ReplaceAll(strings.TrimSpace(head), "\n", ", ") + ", entry_wasm.path = \"a.wasm\" }\n",
 	} {
 		var e *Error
-		if _, err := fillDigests("m.toml", []byte(text), files); !errors.As(err, &e) || e.Line == 0 || e.Hint == "" {
+		if _, err := fillDigests("m.toml", []byte(text), files, ""); !errors.As(err, &e) || e.Line == 0 || e.Hint == "" {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}

@@ -29,12 +29,16 @@ type filler struct {
 	lines []int // offset of each line
 	tree  map[string][]byte
 	edits []edit
+
+	machine, sum string // the program of the machine, and its sha256; "": there is none
 }
 
-// fillDigests returns the manifest with the digest of every file of tree that
-// it names, sha256 where it gave none. Doing it again changes nothing.
-func fillDigests(file string, manifest []byte, tree map[string][]byte) ([]byte, error) {
-	if _, err := ParseManifest(file, manifest); err != nil {
+// fillDigests returns the manifest with the digest of every file of tree that it
+// names, sha256 where it gave none, and of a program of the machine, which is sum.
+// Doing it again changes nothing.
+func fillDigests(file string, manifest []byte, tree map[string][]byte, sum string) ([]byte, error) {
+	m, err := ParseManifest(file, manifest)
+	if err != nil {
 		return nil, err
 	}
 	root, err := tomlfile.ParseMax(file, manifest, MaxManifest)
@@ -42,13 +46,18 @@ func fillDigests(file string, manifest []byte, tree map[string][]byte) ([]byte, 
 		return nil, manifestErrors(err)
 	}
 	f := &filler{file: file, text: manifest, tree: tree, lines: []int{0}}
+	if m.OfMachine() {
+		f.machine, f.sum = m.Entry.Path, sum
+	}
 	for i, c := range manifest {
 		if c == '\n' {
 			f.lines = append(f.lines, i+1)
 		}
 	}
 	agent := sub(root, "agent")
-	for _, t := range []*tomlfile.Table{sub(agent, "entry_wasm"), sub(root, "entry_wasm")} {
+	for _, t := range []*tomlfile.Table{
+		sub(agent, entryWasm), sub(root, entryWasm), sub(agent, entryProgram), sub(root, entryProgram),
+	} {
 		if err := f.fill(t, "path"); err != nil {
 			return nil, err
 		}
@@ -104,11 +113,14 @@ func (f *filler) fill(t *tomlfile.Table, key string) error {
 	}
 	named, _ := t.Get(key)
 	data, ok := f.tree[named.Value.Str]
-	if !ok {
+	sha := func([]byte) string { return f.sum }
+	if ok {
+		sha = sha256Hex
+	} else if f.machine == "" || named.Value.Str != f.machine {
 		return nil // verification says so
 	}
 	given := false
-	for name, sum := range map[string]func([]byte) string{"sha256": sha256Hex, "blake3": blake3Hex} {
+	for name, sum := range map[string]func([]byte) string{"sha256": sha, "blake3": blake3Hex} {
 		e, ok := t.Get(name)
 		if !ok {
 			continue
@@ -124,7 +136,7 @@ func (f *filler) fill(t *tomlfile.Table, key string) error {
 	if given {
 		return nil
 	}
-	return f.insert(t, named, sha256Hex(data))
+	return f.insert(t, named, sha(data))
 }
 
 // insert adds a digest behind the name of the file: in braces on the same line,

@@ -60,7 +60,7 @@ func (b *Bundle) checkFresh() error {
 		return nil
 	}
 	if err == nil {
-		text, err = fillDigests(in(ManifestName), text, b.Files)
+		text, err = fillDigests(in(ManifestName), text, b.Files, b.Manifest.Entry.SHA256)
 	}
 	if err != nil || !bytes.Equal(text, b.Files[ManifestName]) {
 		b.Findings = append(b.Findings, Finding{

@@ -29,7 +29,7 @@ func (b *Bundle) Install(dir string) (string, error) {
 		return fail(err)
 	}
 	defer os.RemoveAll(temp)
-	if err := writePrivate(temp, b.Files); err != nil {
+	if err := writePrivate(temp, b.Files, b.Manifest); err != nil {
 		return fail(err)
 	}
 	written, err := Open(temp)
@@ -82,7 +82,7 @@ func Installed(dir string) ([]string, error) {
 
 // writePrivate writes a tree for its owner alone, and has it on the disk before
 // it returns.
-func writePrivate(dir string, tree map[string][]byte) error {
+func writePrivate(dir string, tree map[string][]byte, m *Manifest) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -94,15 +94,15 @@ func writePrivate(dir string, tree map[string][]byte) error {
 				return err
 			}
 		}
-		if err := writeSynced(root, filepath.FromSlash(name), tree[name]); err != nil {
+		if err := writeSynced(root, filepath.FromSlash(name), tree[name], m.mode(name, 0o600)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writeSynced(root *os.Root, name string, data []byte) error {
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+func writeSynced(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}

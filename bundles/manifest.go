@@ -2,6 +2,8 @@ package bundles
 
 import (
 	"encoding/json"
+	"io/fs"
+	"strings"
 
 	"runloop.dev/rlp/internal/base/ident"
 	"runloop.dev/rlp/internal/base/tomlfile"
@@ -13,8 +15,11 @@ const ManifestName = "manifest.toml"
 // DefaultPolicyName is the policy of a bundle whose manifest names none.
 const DefaultPolicyName = "policy.caps"
 
-// Kind is the one kind of agent there is.
-const Kind = "wasm32-wasip1"
+// The kinds of agents: a module, and a program of this machine's kind.
+const (
+	Kind        = "wasm32-wasip1"
+	KindProgram = "program"
+)
 
 // What [input] type says an agent is given to read. JSON is the default.
 const (
@@ -32,8 +37,10 @@ type Manifest struct {
 	Variant     string
 	Description string
 
-	Entry     File
-	Policy    *File // nil without a [caps] table
+	Entry     File     // the module, or the program
+	Program   bool     // the agent is a program: what is below a policy without being compiled
+	Args      []string // of a program: its first arguments
+	Policy    *File    // nil without a [caps] table
 	Artifacts map[string]Artifact
 	Build     *BuildStep // nil without a [build] table
 
@@ -78,9 +85,26 @@ type Param struct {
 	Pos         tomlfile.Pos
 }
 
-// Files returns every file that the manifest names, the module first.
+// OfMachine reports whether the agent is a program that lies outside of the bundle, at
+// an absolute path of the machine.
+func (m *Manifest) OfMachine() bool { return m.Program && strings.HasPrefix(m.Entry.Path, "/") }
+
+// mode is that of a file of the bundle which is not executed, and what lets the program
+// be executed by whom the file is for.
+func (m *Manifest) mode(name string, mode fs.FileMode) fs.FileMode {
+	if m.Program && name == m.Entry.Path {
+		mode |= mode & 0o444 >> 2
+	}
+	return mode
+}
+
+// Files returns every file of the bundle that the manifest names, the module or the
+// program first.
 func (m *Manifest) Files() []File {
-	files := []File{m.Entry}
+	var files []File
+	if !m.OfMachine() {
+		files = append(files, m.Entry)
+	}
 	if m.Policy != nil {
 		files = append(files, *m.Policy)
 	}

@@ -164,7 +164,7 @@ func TestRefusedManifests(t *testing.T) {
 		{strings.Replace(good, `"0.1.0"`, "1.0", 1), "3:11: version must be a string, not a decimal number"},
 		{
 			strings.Replace(good, "wasip1", "wasip2", 1),
-			`4:8: kind "wasm32-wasip2" is not supported (write kind = "wasm32-wasip1")`,
+			`4:8: kind "wasm32-wasip2" is not supported (write kind = "wasm32-wasip1" or "program")`,
 		},
 		{good + "[Caps]\n", `6:2: unknown key "Caps"`},
 		{good + "[capabilities]\nexec = true\n", `6:2: unknown key "capabilities"`},
@@ -282,7 +282,7 @@ func FuzzManifest(f *testing.F) {
 // verifies, that keeps all else, and that filling again leaves as it is.
 func checkFilled(t *testing.T, text string, files map[string][]byte) {
 	t.Helper()
-	filled, err := fillDigests("m.toml", []byte(text), files)
+	filled, err := fillDigests("m.toml", []byte(text), files, "")
 	if err != nil {
 		var e *Error
 		if !errors.As(err, &e) {
@@ -290,7 +290,7 @@ func checkFilled(t *testing.T, text string, files map[string][]byte) {
 		}
 		return // a form of key that digests are not filled into, and said so
 	}
-	if again, err := fillDigests("m.toml", filled, files); err != nil || string(again) != string(filled) {
+	if again, err := fillDigests("m.toml", filled, files, ""); err != nil || string(again) != string(filled) {
 		t.Fatalf("filling again: %v\n%s\n%s", err, filled, again)
 	}
 	all := map[string][]byte{ManifestName: filled}

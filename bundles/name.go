@@ -2,6 +2,7 @@ package bundles
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,6 +41,19 @@ func checkName(name string) string {
 		}
 	}
 	return ""
+}
+
+// wrongPath is what is wrong with the absolute path of a program, and what to write.
+func wrongPath(p string) (wrong, hint string) {
+	if clean := path.Clean(p); clean != p {
+		return "the path is not as short as it can be", "write " + clean
+	}
+	for _, r := range p {
+		if what := badRune(r); what != "" {
+			return fmt.Sprintf("the path contains %s (%U)", what, r), ""
+		}
+	}
+	return "", ""
 }
 
 // badRune names what a character is that no name may have. What cannot be seen

@@ -1,6 +1,9 @@
 package bundles
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -157,6 +160,61 @@ func readModule(f io.Reader, path string, info fs.FileInfo) (*Bundle, error) {
 		Manifest: &Manifest{Agent: agent, Entry: File{Path: filepath.Base(path), SHA256: sum}},
 		Wasm:     wasm, WasmSHA256: sum, Digest: sum, Bare: true,
 	}, nil
+}
+
+// machineSum is the SHA-256, in hex, of a program of this machine. A script is none:
+// what interprets it reads it by name while it runs, and others may write it meanwhile.
+func machineSum(p string) (sum string, err error) {
+	refuse := func(code, hint, format string, args ...any) (string, error) {
+		return "", &Error{File: p, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint}
+	}
+	real, err := filepath.EvalSymlinks(p)
+	if err != nil {
+		return refuse("file_missing", "", "%v", err)
+	}
+	if real != p {
+		return refuse("entry_type", "write path = \""+real+"\"", "a link is on the way to it")
+	}
+	f, err := os.OpenFile(p, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return refuse("file_missing", "", "%v", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return refuse("entry_type", "name a program's file", "this is %s", modeWord(info.Mode()))
+	case info.Mode()&0o111 == 0:
+		return refuse("entry_type", "chmod +x, if it is one", "nobody may execute it")
+	case info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
+		return refuse("entry_type", "name another program", "it runs as its owner (mode %s), which no agent does", info.Mode())
+	case info.Size() > MaxTotal:
+		return refuse("size", "", "it has %d bytes; at most %d are read", info.Size(), int64(MaxTotal))
+	}
+	if err := checkOwner(p, f, info); err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	var head bytes.Buffer
+	n, err := io.Copy(h, io.TeeReader(io.LimitReader(f, 2), &head))
+	if err == nil && !strings.HasPrefix(head.String(), "#!") {
+		var rest int64
+		rest, err = io.Copy(h, io.LimitReader(f, MaxTotal))
+		n += rest
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case head.String() == "#!":
+		return refuse("entry_type", "copy it into the bundle, or name what interprets it and give the script among args",
+			"this is a script")
+	case n != info.Size():
+		return "", changed(p)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // linkedModule says where the file itself is.

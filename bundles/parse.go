@@ -62,8 +62,8 @@ type manifestParser struct {
 }
 
 func (p *manifestParser) all(root *tomlfile.Table) {
-	p.Known(root, "agent", "entry_wasm", "entry_native", "build", "caps", "requires", "limits", "params", "artifacts",
-		"schemas", "ports", "input")
+	p.Known(root, "agent", entryWasm, entryProgram, "entry_native", "build", "caps", "requires", "limits", "params",
+		"artifacts", "schemas", "ports", "input")
 	agent, ok := p.Table(root, "agent")
 	if _, there := root.Get("agent"); !there {
 		p.Errorf(root.Pos, "begin with [agent], name, version and kind", "the table [agent] is missing")
@@ -92,7 +92,7 @@ func (p *manifestParser) all(root *tomlfile.Table) {
 }
 
 func (p *manifestParser) agent(t *tomlfile.Table) {
-	p.Known(t, "name", "version", "kind", "description", "variant", "entry_wasm", "entry_native")
+	p.Known(t, "name", "version", "kind", "description", "variant", entryWasm, entryProgram, "entry_native")
 	if e, ok := t.Get("name"); !ok {
 		p.Errorf(t.Pos, `write name = "writer"`, "[agent] has no name")
 	} else if name, ok := p.String(t, "name"); ok {
@@ -104,8 +104,10 @@ func (p *manifestParser) agent(t *tomlfile.Table) {
 	}
 	if e, ok := t.Get("kind"); !ok {
 		p.Errorf(t.Pos, `write kind = "`+Kind+`"`, "[agent] has no kind")
-	} else if kind, ok := p.String(t, "kind"); ok && kind != Kind {
-		p.Errorf(e.Value.Pos, `write kind = "`+Kind+`"`, "kind %q is not supported", kind)
+	} else if kind, ok := p.String(t, "kind"); ok && kind != Kind && kind != KindProgram {
+		p.Errorf(e.Value.Pos, `write kind = "`+Kind+`" or "`+KindProgram+`"`, "kind %q is not supported", kind)
+	} else {
+		p.m.Program = kind == KindProgram
 	}
 	for key, into := range map[string]*string{"version": &p.m.Version, "variant": &p.m.Variant} {
 		s, ok := p.String(t, key)
@@ -156,36 +158,58 @@ func proseProblem(s string) string {
 	return ""
 }
 
-// entry reads the module, which stands in [agent] or at the top.
+// What names the module of an agent, and what its program.
+const entryWasm, entryProgram = "entry_wasm", "entry_program"
+
+// entry reads the module or the program, which stands in [agent] or at the top.
 func (p *manifestParser) entry(root, agent *tomlfile.Table) {
+	key, other := entryWasm, entryProgram
+	example := `write entry_wasm = { path = "agent.wasm" } in [agent]`
+	if p.m.Program {
+		key, other = other, key
+		example = `write entry_program = { path = "agent", sha256 = "..." } in [agent]`
+	}
 	var at *tomlfile.Table
 	for _, t := range []*tomlfile.Table{agent, root} {
 		if e, ok := t.Get("entry_native"); ok {
 			p.m.native = &e.Pos
 			p.Is(&e.Value, "entry_native", tomlfile.TableKind)
 		}
-		e, ok := t.Get("entry_wasm")
+		if e, ok := t.Get(other); ok {
+			p.Errorf(e.Pos, example, "%s is of another kind of agent", other)
+		}
+		e, ok := t.Get(key)
 		switch {
 		case !ok:
 		case at != nil:
-			p.Errorf(e.Pos, "keep the one in [agent]", "entry_wasm is there twice")
+			p.Errorf(e.Pos, "keep the one in [agent]", "%s is there twice", key)
 		default:
 			at = t
 		}
 	}
-	const example = `write entry_wasm = { path = "agent.wasm" } in [agent]`
 	if at == nil {
 		if agent != nil {
-			p.Errorf(agent.Pos, example, "the manifest names no entry_wasm")
+			p.Errorf(agent.Pos, example, "the manifest names no %s", key)
 		}
 		return
 	}
-	t, ok := p.Table(at, "entry_wasm")
+	t, ok := p.Table(at, key)
 	if !ok {
 		return
 	}
-	p.Known(t, "path", "sha256", "blake3")
-	p.m.Entry = p.file(t, "path", example)
+	if !p.m.Program {
+		p.Known(t, "path", "sha256", "blake3")
+		p.m.Entry = p.file(t, "path", example)
+		return
+	}
+	p.Known(t, "path", "args", "sha256")
+	p.m.Args, _ = p.Strings(t, "args")
+	p.m.Entry = p.placed(t, "path", example, func(path string) (wrong, hint string) {
+		if strings.HasPrefix(path, "/") {
+			return wrongPath(path)
+		}
+		return checkName(path), `a path inside the bundle, such as "bin/agent", or an absolute one of this machine`
+	})
 }
 
 // build reads how the module of a source folder is made.
@@ -211,6 +235,15 @@ func (p *manifestParser) caps(t *tomlfile.Table) {
 
 // file reads the name and the digests of a file of the bundle.
 func (p *manifestParser) file(t *tomlfile.Table, key, example string) File {
+	return p.placed(t, key, example, func(path string) (wrong, hint string) {
+		return checkName(path), `a path inside the bundle, such as "bin/agent.wasm"`
+	})
+}
+
+// placed reads the path and the digests of a file, and whether it may lie there.
+func (p *manifestParser) placed(
+	t *tomlfile.Table, key, example string, check func(path string) (wrong, hint string),
+) File {
 	f := File{SHA256: p.digest(t, "sha256"), BLAKE3: p.digest(t, "blake3")}
 	e, ok := t.Get(key)
 	if !ok {
@@ -221,8 +254,8 @@ func (p *manifestParser) file(t *tomlfile.Table, key, example string) File {
 	if f.Path, ok = p.String(t, key); !ok {
 		return f
 	}
-	if wrong := checkName(f.Path); wrong != "" {
-		p.Errorf(f.Pos, "a path inside the bundle, such as \"bin/agent.wasm\"", "%s: %s", quote(f.Path), wrong)
+	if wrong, hint := check(f.Path); wrong != "" {
+		p.Errorf(f.Pos, hint, "%s: %s", quote(f.Path), wrong)
 	} else if f.Path == ManifestName || f.Path == SignatureName {
 		p.Errorf(f.Pos, "", "%s cannot be listed in the manifest", f.Path)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,9 @@ func verify(files map[string][]byte, path func(name string) string) (*Bundle, er
 			return nil, err
 		}
 	}
-	v.b.Wasm = files[m.Entry.Path]
+	if err := v.entry(); err != nil {
+		return nil, err
+	}
 	if err := v.policy(); err != nil {
 		return nil, err
 	}
@@ -56,8 +59,37 @@ func verify(files map[string][]byte, path func(name string) string) (*Bundle, er
 	}
 	v.remarks()
 	v.b.Digest = v.digest(text)
-	v.b.WasmSHA256 = v.sum(m.Entry.Path)
 	return v.b, nil
+}
+
+// entry takes the module, or checks what a program must be beside the file that the
+// manifest means: its digest is what is executed, so that there is none without.
+func (v *verifier) entry() error {
+	m := v.b.Manifest
+	f := m.Entry
+	if !m.Program {
+		v.b.Wasm, v.b.WasmSHA256 = v.b.Files[f.Path], v.sum(f.Path)
+		return nil
+	}
+	if f.SHA256 == "" {
+		return v.refuse(f.Pos, "digest_missing", "entry_program has no sha256", "`rlp agent build` writes it")
+	}
+	if !m.OfMachine() {
+		return nil
+	}
+	sum, err := machineSum(f.Path)
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return v.refuse(f.Pos, e.Code, quote(f.Path)+": "+e.Message, e.Hint)
+	case err != nil:
+		return fmt.Errorf("reading the program %s: %w", f.Path, err)
+	case sum != f.SHA256:
+		e := v.mismatch(&f, "sha256", sum)
+		e.Hint = "where it was upgraded, `rlp agent build` and `rlp agent install` take the new one"
+		return e
+	}
+	return nil
 }
 
 // What is missing in a source folder that was not built.
@@ -127,7 +159,7 @@ func (v *verifier) file(f *File) error {
 	return nil
 }
 
-func (v *verifier) mismatch(f *File, what, got string) error {
+func (v *verifier) mismatch(f *File, what, got string) *Error {
 	return v.refuse(f.Pos, "digest_mismatch",
 		fmt.Sprintf("%s is not the file that the manifest means: its %s is %s", quote(f.Path), what, got),
 		"restore the file, or build the bundle again")

@@ -210,7 +210,7 @@ func TestPublicBundle(t *testing.T) {
 	for name, data := range tr {
 		files[name] = []byte(data)
 	}
-	filled, err := fillDigests(ManifestName, []byte(tr[ManifestName]), files)
+	filled, err := fillDigests(ManifestName, []byte(tr[ManifestName]), files, "")
 	must(t, err)
 	b := mustOpen(t, tr.with(ManifestName, string(filled)).dir(t))
 	if codes(b) != "" || string(b.Wasm) != testWasm || b.Manifest.Agent.String() != "writer" {

@@ -41,6 +41,10 @@ type Finder interface {
 type Command struct {
 	// Program is the canonical path of the file: no part of it is a link.
 	Program string
+	// SHA256 is what the program holds, in hex: it is read by the descriptor that is
+	// executed, and another file is refused. "": that is not known. Lanes without a root of
+	// their own refuse a program of which it is.
+	SHA256 string
 	// Argv are the arguments; the first is what the program is told that it is called.
 	Argv []string
 	// Env is the whole environment but for what the lane says of itself, NAME=value.

@@ -9,17 +9,21 @@ func networkless(lane string) error {
 	}
 }
 
-// Plain refuses c in a lane that has no network to give and passes no streams through.
+// Plain refuses c in a lane that has no network to give, passes no streams through and
+// does not look at what a program holds.
 func (c *Command) Plain(lane string) error {
-	if c.Network != nil {
+	why := ""
+	switch {
+	case c.Network != nil:
 		return networkless(lane)
-	}
-	if c.Live == nil {
+	case c.Live != nil:
+		why = "it passes no streams of programs through"
+	case c.SHA256 != "":
+		why = "it does not look at what a program holds"
+	default:
 		return nil
 	}
-	return &UnsupportedError{
-		Lane: lane, Why: "it passes no streams of programs through", Remedy: "[exec] lane = \"ns\" or \"bwrap\"",
-	}
+	return &UnsupportedError{Lane: lane, Why: why, Remedy: "[exec] lane = \"ns\" or \"bwrap\""}
 }
 
 var errUnserved = errors.New("the network of a program was not handed over")

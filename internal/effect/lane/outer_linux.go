@@ -42,9 +42,9 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 		return nil, Unkeepable(n.Name(), err.Error())
 	}
 	pl := &sandbox.Plan{
-		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, File: c.Program, Dev: st.Dev, Ino: st.Ino, Script: p.script,
-		Dir:  dir,
-		Argv: c.Argv, Env: c.Env, Scratch: scratchBytes, Untrusted: n.cfg.Untrusted, Protected: c.Protected,
+		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, Dir: dir,
+		File: c.Program, Dev: st.Dev, Ino: st.Ino, SHA256: c.SHA256, Script: p.script, Argv: c.Argv, Env: c.Env,
+		Scratch: scratchBytes, Untrusted: n.cfg.Untrusted, Protected: c.Protected,
 		Executes: executes,
 	}
 	if c.Network != nil {

@@ -202,9 +202,8 @@ func (p *Plan) find() (program int, dir string, err error) {
 	if program, err = open(unix.AT_FDCWD, p.File, 0); err != nil {
 		return -1, "", fmt.Errorf("%w: %w", errProgram, err)
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(program, &st); err != nil || st.Dev != p.Dev || st.Ino != p.Ino {
-		return -1, "", fmt.Errorf("%w: it has become another file", errProgram)
+	if err := p.decided(program); err != nil {
+		return -1, "", fmt.Errorf("%w: %w", errProgram, err)
 	}
 	work, err := open(unix.AT_FDCWD, p.Work, unix.O_DIRECTORY)
 	if err != nil {

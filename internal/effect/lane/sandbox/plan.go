@@ -30,6 +30,7 @@ type Plan struct {
 	File      string // the program, "" with proof
 	Dev       uint64 // which file that must be
 	Ino       uint64
+	SHA256    string // instead: what it must hold, in hex
 	Script    bool
 	Dir       string // where it starts: within work, or an absolute path
 	Argv      []string
@@ -99,7 +100,7 @@ func (p *Plan) each(c *codec) {
 	c.flag(&p.Live)
 	c.flag(&p.Terminal)
 	c.flag(&p.Apart)
-	for _, s := range []*string{&p.Work, &p.File, &p.Dir} {
+	for _, s := range []*string{&p.Work, &p.File, &p.Dir, &p.SHA256} {
 		c.text(s)
 	}
 	dev, ino := int64(p.Dev), int64(p.Ino)
