@@ -286,18 +286,26 @@ func manifestSchema() object {
 		"properties": object{"path": path, "sha256": digest, "blake3": digest, "version": object{"type": "integer"}},
 	}
 	words := object{"type": "array", "items": object{"type": "string"}}
+	program := object{
+		"type": "object", "required": []string{"path"}, "additionalProperties": false,
+		"properties": object{
+			"path": text(`^/?[^/\\:]([^\\:]*[^/\\:])?$`), "args": words, "sha256": digest,
+		},
+		"description": "A program in the bundle, or of the machine by its absolute path, and its first arguments.",
+	}
 	return object{
 		"type": "object", "required": []string{"agent"}, "additionalProperties": false,
 		"properties": object{
 			"agent": object{
 				"type": "object", "required": []string{"name", "kind"}, "additionalProperties": false,
 				"properties": object{
-					"name": text(namePattern), "version": text(versionPattern), "kind": object{"const": "wasm32-wasip1"},
+					"name": text(namePattern), "version": text(versionPattern),
+					"kind":        object{"enum": []string{"wasm32-wasip1", "program"}},
 					"description": object{"type": "string"}, "variant": text(versionPattern), "entry_wasm": file,
-					"entry_native": object{"type": "object"},
+					"entry_program": program, "entry_native": object{"type": "object"},
 				},
 			},
-			"entry_wasm": file, "entry_native": object{"type": "object"},
+			"entry_wasm": file, "entry_program": program, "entry_native": object{"type": "object"},
 			"caps":      closed(object{"file": path, "sha256": digest, "blake3": digest}),
 			"requires":  requiresSchema(),
 			"limits":    limitsSchema(),

@@ -44,7 +44,7 @@ func (a *app) cannot(c *compose.Composition, f launchFlags) string {
 		return "another home"
 	case a.strayHome():
 		return "a home that is written relatively"
-	case asks(caps.Exec, caps.MCP, caps.Agents):
+	case asks(caps.Exec, caps.MCP, caps.Agents), c.Program != nil:
 		return "programs, servers of tools or other agents" // their processes would be the helper's
 	case slices.ContainsFunc(c.Bundle.Tools, func(t bundles.Tool) bool { return t.Exec != nil }):
 		return "a tool that is a program"

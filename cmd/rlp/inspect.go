@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,8 +31,13 @@ func (a *app) inspect(path string) error {
 		return a.printJSON(d)
 	}
 	fmt.Fprintf(a.stdout, "%s %s\n%s\n", d.Agent, printable(d.Version), printable(d.Description))
-	fmt.Fprintf(a.stdout, "bundle  %s\nmodule  %s, %d bytes, sha256 %s\n", d.Digest, printable(d.Entry), d.Bytes, d.SHA256)
-	fmt.Fprintln(a.stdout, "imports")
+	fmt.Fprintf(a.stdout, "bundle  %s\n", d.Digest)
+	if p := d.Program; p != nil {
+		fmt.Fprintf(a.stdout, "program %s, sha256 %s\n", printable(strings.Join(append([]string{p.Path}, p.Args...), " ")),
+			p.SHA256)
+	} else {
+		fmt.Fprintf(a.stdout, "module  %s, %d bytes, sha256 %s\nimports\n", printable(d.Entry), d.Bytes, d.SHA256)
+	}
 	for _, im := range d.Imports {
 		line := "  " + printable(im.Module+"."+im.Name)
 		if im.Family != "" {

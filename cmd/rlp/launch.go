@@ -103,6 +103,7 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 	if err := a.begin(c, f); err != nil {
 		return err
 	}
+	passes(ctx, a, c, f.input != "")
 	if j.Input, j.ReadInput, err = a.input(c.Home, f.input); err != nil {
 		return cmp.Or(c.MustBeSet("launch"), err)
 	}
@@ -199,6 +200,14 @@ func passing(ctx context.Context, a *app, input bool) *lane.Live {
 		in = nil
 	}
 	return &lane.Live{Stdin: in, Stdout: out, Stderr: err, Signals: passed(ctx)}
+}
+
+// passes has the streams of this process pass through to what is launched, where it is
+// a program; on a terminal that ends when its person has it end.
+func passes(ctx context.Context, a *app, c *compose.Composition, input bool) {
+	if c.Program != nil {
+		c.Policy.Endless, c.Program.Live = !a.json && isTerminal(a.stdin), passing(ctx, a, input)
+	}
 }
 
 // tell prints how the run ended: the marker first, then the guest's stderr unless

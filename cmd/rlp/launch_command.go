@@ -88,12 +88,11 @@ rlp runs and rlp audit list treat the run as that agent's.`,
 // runProgram launches a program as rlp launch does a guest.
 func runProgram(ctx context.Context, a *app, f *runFlags) error {
 	a.launching = true
-	f.program.Endless = !a.json && isTerminal(a.stdin)
-	f.program.Live = passing(ctx, a, f.input != "")
 	c, err := a.reader().Program(&f.program, f.Flags)
 	if err != nil {
 		return err
 	}
+	passes(ctx, a, c, f.input != "")
 	j := &compose.Job{KeepAllowed: f.auditAllow}
 	if j.Input, j.ReadInput, err = a.input(c.Home, f.input); err != nil {
 		return err

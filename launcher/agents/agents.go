@@ -50,11 +50,13 @@ func (in Installer) Install(ctx context.Context, path string) (d, was *Installed
 			"already: %s", path, at))
 	}
 	b, m := c.Bundle, c.Bundle.Manifest
-	if err := run.CheckModule(m.Agent.String(), b.Wasm, in.Self); err != nil {
-		return nil, nil, compose.InputErr(err)
-	}
-	if err := in.compile(ctx, c); err != nil {
-		return nil, nil, err
+	if !m.Program {
+		if err := run.CheckModule(m.Agent.String(), b.Wasm, in.Self); err != nil {
+			return nil, nil, compose.InputErr(err)
+		}
+		if err := in.compile(ctx, c); err != nil {
+			return nil, nil, err
+		}
 	}
 	d = &Installed{Agent: m.Agent.String(), Version: m.Version, BundleDigest: b.Digest}
 	was = Describe(c.Home, d.Agent)

@@ -26,7 +26,8 @@ type Built struct {
 }
 
 // Build makes the module of a source folder, as its manifest says or as the Go
-// program that it is, and a bundle of it there.
+// program that it is, and a bundle of it there. A program is taken as it lies there,
+// or made by [build].
 func Build(ctx context.Context, r *compose.Reader, dir string, self func() (string, error)) (*Built, error) {
 	if err := r.OwnPaths(dir); err != nil {
 		return nil, err
@@ -35,25 +36,38 @@ func Build(ctx context.Context, r *compose.Reader, dir string, self func() (stri
 	if err != nil {
 		return nil, compose.InputErr(err)
 	}
-	var wasm []byte
+	var entry []byte
 	switch {
+	case m.OfMachine():
 	case m.Build != nil:
-		wasm, err = byCommand(ctx, r.Env, dir, m.Build)
+		entry, err = byCommand(ctx, r.Env, dir, m.Build)
+	case m.Program:
+		if entry, err = readModule(dir, m.Entry.Path); err != nil {
+			err = compose.InputErr(fmt.Errorf("%s: entry_program: %w", m.Entry.Pos, err))
+		}
 	default:
-		wasm, err = goProgram(ctx, r.Env, dir)
+		entry, err = goProgram(ctx, r.Env, dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return bundle(dir, wasm, self)
+	if m.Program {
+		return bundle(dir, entry)
+	}
+	return around(dir, entry, self)
 }
 
-// bundle makes the bundle of a source folder around its module.
-func bundle(dir string, wasm []byte, self func() (string, error)) (*Built, error) {
+// around makes the bundle of a source folder around its module.
+func around(dir string, wasm []byte, self func() (string, error)) (*Built, error) {
 	if err := run.CheckModule(dir, wasm, self); err != nil {
 		return nil, compose.InputErr(err)
 	}
-	out, err := bundles.Build(dir, wasm)
+	return bundle(dir, wasm)
+}
+
+// bundle makes the bundle of a source folder.
+func bundle(dir string, entry []byte) (*Built, error) {
+	out, err := bundles.Build(dir, entry)
 	if err != nil {
 		return nil, compose.InputErr(err)
 	}
@@ -61,7 +75,7 @@ func bundle(dir string, wasm []byte, self func() (string, error)) (*Built, error
 	if err != nil {
 		return nil, compose.InputErr(fmt.Errorf("opening what was built: %w", err))
 	}
-	return &Built{b.Manifest.Agent.String(), out, b.Digest, len(wasm), b.Manifest.Version}, nil
+	return &Built{b.Manifest.Agent.String(), out, b.Digest, len(entry), b.Manifest.Version}, nil
 }
 
 // byCommand runs the command of [build], if there is one, and reads its output.

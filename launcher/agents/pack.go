@@ -66,7 +66,7 @@ func Pack(r *compose.Reader, path, name, dir string, self func() (string, error)
 	if err := makeFolder(dir, files); err != nil {
 		return nil, err
 	}
-	b, err := bundle(dir, wasm, self)
+	b, err := around(dir, wasm, self)
 	if err != nil {
 		return nil, err
 	}

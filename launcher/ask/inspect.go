@@ -16,6 +16,7 @@ import (
 // ever call.
 type Inspection struct {
 	Agent       string            `json:"agent"`
+	Program     *Program          `json:"entry_program,omitempty"` // in the place of a module
 	Digest      string            `json:"bundle_digest"`
 	Description string            `json:"description"`
 	Entry       string            `json:"entry_wasm"`
@@ -28,6 +29,13 @@ type Inspection struct {
 	Version     string            `json:"version"`
 	Bytes       int64             `json:"wasm_bytes"`
 	SHA256      string            `json:"wasm_sha256"`
+}
+
+// A Program is what an agent is that is no module.
+type Program struct {
+	Path   string   `json:"path"` // in the bundle, or an absolute one of the machine
+	Args   []string `json:"args"`
+	SHA256 string   `json:"sha256"`
 }
 
 // An Import is a host function that a module imports.
@@ -76,20 +84,23 @@ func toolsOf(tools []bundles.Tool) []Tool {
 
 // Inspect looks into a bundle. compiler is the program that checks modules.
 func Inspect(b *bundles.Bundle, compiler func() (string, error)) (*Inspection, error) {
-	imports, err := guest.Imports(b.Wasm)
-	if err != nil {
-		return nil, hostErr(err)
-	}
 	m := b.Manifest
 	d := &Inspection{
 		Agent: m.Agent.String(), Version: m.Version, Description: m.Description, Digest: b.Digest,
-		Entry: m.Entry.Path, SHA256: b.WasmSHA256,
-		Bytes: int64(len(b.Wasm)), Imports: importList(imports), Policy: string(b.Policy), Signed: b.Signed,
-		Findings: b.Findings, Tools: toolsOf(b.Tools),
+		Imports: []Import{}, Policy: string(b.Policy), Signed: b.Signed, Findings: b.Findings, Tools: toolsOf(b.Tools),
 	}
 	if d.Findings == nil {
 		d.Findings = []bundles.Finding{}
 	}
+	if m.Program {
+		d.Program = &Program{m.Entry.Path, orEmpty(m.Args), m.Entry.SHA256}
+		return d, nil
+	}
+	imports, err := guest.Imports(b.Wasm)
+	if err != nil {
+		return nil, hostErr(err)
+	}
+	d.Entry, d.SHA256, d.Bytes, d.Imports = m.Entry.Path, b.WasmSHA256, int64(len(b.Wasm)), importList(imports)
 	if err := run.CheckModule(d.Agent, b.Wasm, compiler); err != nil {
 		d.Refused = err.Error()
 	}

@@ -90,9 +90,14 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 			strings.Join(l.builds, ", "))
 	}
 	l.complete()
+	as := w.Written(l.agent)
+	if as != nil && as.Bundle.Manifest.Program {
+		l.notes = append(l.notes, "which files a program reads and writes is not recorded: what it needs of fs and fs_rw has to "+
+			"be added")
+	}
 	opt := analysis.Options{
 		Override: w.Override, Folders: w.Folders, IsFolder: w.IsFolder, Missing: w.Missing,
-		Written: written(w.Written(l.agent)), Head: l.head(w.Override),
+		Written: written(as), Head: l.head(w.Override),
 	}
 	if w.Override {
 		var err error

@@ -24,6 +24,7 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/launcher/program"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -94,7 +95,9 @@ func (a *Reader) Complete(c *Composition, f Flags) (*Composition, error) {
 	if given.Dir, err = a.WorkingDir(); err != nil {
 		return nil, InputErr(err)
 	}
-	given.Dir = withoutLinks(given.Dir)
+	if given.Dir = withoutLinks(given.Dir); c.Bundle.Manifest.Program {
+		c.ofBundle(given.Dir)
+	}
 	if c.Policy.Layers, err = a.layers(c, f, &given); err != nil {
 		return nil, err
 	}
@@ -200,6 +203,9 @@ func (a *Reader) base(c *Composition, f *Flags) (*policy.Base, error) {
 	c.Findings = append(c.Findings, findings...)
 	if requires != nil {
 		base = policy.Join(base, requires)
+	}
+	if m.Program {
+		base.Entries = append(base.Entries, program.Clock(m))
 	}
 	c.Findings = append(c.Findings, base.CheckPlaceholders(Declared(m))...)
 	if away != nil {

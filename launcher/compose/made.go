@@ -102,7 +102,15 @@ type Program struct {
 	Live    *lane.Live // its streams pass through; nil: they are held for the report
 
 	file string // of the program, without links
+	sum  string // the SHA-256 of it, in hex; "": the file is whatever lies there
 	dir  string // the current folder of whoever launches, without links
+}
+
+// ofBundle has the program of the bundle be what is launched.
+func (c *Composition) ofBundle(dir string) {
+	m, file := c.Bundle.Manifest, program.Entry(c.Bundle, dir)
+	c.Program = &Program{Command: append([]string{file}, m.Args...), file: file, sum: m.Entry.SHA256}
+	c.Policy.Confined = true
 }
 
 // Program composes the launch of a program that is made up on a command line.
@@ -185,8 +193,12 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	out := egress.New(egress.Config{})
 	p := c.Program
 	start := &program.Start{
-		File: p.file, Argv: p.Command, Home: c.Home.Work(spec.Agent, program.HomeName), Dir: p.dir, Env: a.guestVariable,
+		File: p.file, SHA256: p.sum, Argv: append(p.Command[:len(p.Command):len(p.Command)], spec.Args...),
+		Home: c.Home.Work(spec.Agent, program.HomeName), Dir: p.dir, Env: a.guestVariable,
 		Live: p.Live, Routes: c.Policy.Routes, Outside: out, Now: time.Now,
+	}
+	if err := start.There(c.Path); err != nil {
+		return nil, InputErr(err)
 	}
 	trusted, err := spec.Taint.Hosts()
 	if err != nil {
@@ -202,7 +214,7 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	if err != nil {
 		return none, nil //nolint:nilerr // the launch itself says what is wrong with the policy
 	}
-	if spec.Unfit = program.Unkept(plan); spec.Unfit != "" {
+	if spec.Unfit = program.Unkept(plan, spec.Seed); spec.Unfit != "" {
 		return none, nil
 	}
 	cfg := a.laneConfig(c, spec.Identity)

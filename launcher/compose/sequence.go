@@ -73,6 +73,9 @@ func (a *Runner) Ready(ctx context.Context, c *Composition, j *Job) (*run.Spec, 
 		return nil, nil, err
 	}
 	if j.Inputs != nil {
+		if c.Program != nil {
+			return nil, nil, Usagef("%s is a program, which is given its input once: leave turns out", spec.Agent)
+		}
 		spec.Inputs, spec.InputsCount = typedInputs{j.Inputs, lineOf(c.Bundle.Manifest)}, j.InputsCount
 	}
 	if j.Inputs != nil || c.Program != nil || c.Wrap != nil { // what goes on while its operator edits

@@ -97,6 +97,9 @@ func unaskedImports(c *compose.Composition, plan run.Plan, added []hostcalls.Add
 	bad := func(err error) []policy.Finding {
 		return []policy.Finding{{Path: c.Bundle.Path, Severity: policy.SeverityError, Code: "module", Message: err.Error()}}
 	}
+	if c.Bundle.Manifest.Program {
+		return nil
+	}
 	if err := run.CheckModule(c.Bundle.Manifest.Agent.String(), c.Bundle.Wasm, self, added...); err != nil {
 		return bad(err)
 	}

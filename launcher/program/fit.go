@@ -13,7 +13,10 @@ import (
 const HomeName = "home"
 
 // Unkept is what of a plan nothing keeps a program from, in words; "": nothing.
-func Unkept(p run.Plan) string {
+func Unkept(p run.Plan, seed *uint64) string {
+	if seed != nil {
+		return "a seed is given, and no lane makes the random numbers of a program repeatable: leave it out, or run a guest"
+	}
 	if !p.Effective.Any(caps.Time) {
 		return "a layer takes time, and no lane keeps a program from clocks: leave time:read:* to it, or run a guest"
 	}

@@ -15,11 +15,13 @@ import (
 // A Start is a program that is an agent, as its run starts it.
 type Start struct {
 	Lane lane.Lane
-	File string   // the program, without links
-	Argv []string // the first is what it is told that it is called
-	Home string   // is its own, and lasts
-	Dir  string   // where it starts, if it may read that; else its working folder
-	Env  func(name string) (string, bool)
+	File string // the program, without links
+	// SHA256 is what it has to hold, in hex; "": the file is whatever lies there.
+	SHA256 string
+	Argv   []string // the first is what it is told that it is called
+	Home   string   // is its own, and lasts
+	Dir    string   // where it starts, if it may read that; else its working folder
+	Env    func(name string) (string, bool)
 	// Given are variables that it has whatever else is called so.
 	Given []string
 	Live  *lane.Live // its streams pass through; nil: they are held for the report

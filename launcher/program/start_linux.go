@@ -100,7 +100,8 @@ func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Comman
 		most = 0
 	}
 	return &lane.Command{
-		Program: s.File, Argv: s.Argv, Env: variables(s.Home, s.Env, append(c.Env, s.Given...)), Cwd: s.cwd(holds),
+		Program: s.File, SHA256: s.SHA256, Argv: s.Argv, Cwd: s.cwd(holds),
+		Env:     variables(s.Home, s.Env, append(c.Env, s.Given...)),
 		Folders: append(Folders(holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
 		Leased:  Leased(holds), Protected: Protected(), Executes: only, Each: each,
 		Asked:   func(file string, written bool) bool { return may(file, written && only != nil && only.Others) },

@@ -354,6 +354,7 @@ var packages = map[string]drawing{
 		"internal/base/printable":  "what agents say does not steer the terminal",
 	}},
 	"launcher/program": {6, doors{
+		"bundles":                "where the program of one lies",
 		"caps/policy":            "reads presets",
 		"internal/base/tomlfile": "which preset was likely meant",
 		"hostcalls":              "answers what its requests ask of the run",

@@ -21,6 +21,9 @@ type pinned struct {
 // has become another one is refused, and what is executed is the file that is
 // looked at here.
 func pin(path string) (*pinned, error) {
+	if !strings.HasPrefix(path, "/") {
+		return nil, fmt.Errorf("%w: %s is no absolute path", ErrNotProgram, path)
+	}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,

@@ -218,6 +218,10 @@ func (h *Host) unpack(archive []byte) (*bundles.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.Manifest.Program {
+		return nil, fmt.Errorf("%s is a program, and programs are launched where they are installed: rlp agent install "+
+			"BUNDLE, and name the agent", b.Manifest.Agent)
+	}
 	all := 0
 	for _, data := range b.Files {
 		all += len(data)
@@ -265,6 +269,10 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	input, err := stdinOf(c.Bundle.Manifest, q)
 	if err != nil {
 		return nil, err
+	}
+	if c.Program != nil && (begin.Inputs != nil || q.Seed != nil) {
+		return nil, service.FieldErrors{{Field: "agent", Why: q.Agent + " is a program, which is given its input once and " +
+			"has no repeatable random numbers: leave turns and seed out"}}
 	}
 	var begun atomic.Bool // a run that this one launched tells by it too, and may be left behind
 	j := &compose.Job{
@@ -338,8 +346,12 @@ func (l listener) Write(p []byte) (int, error) {
 // mostModules bounds how many modules' imports are remembered.
 const mostModules = 1024
 
-// callsOf are the host calls that a bundle's module imports.
+// callsOf are the host calls that a bundle's module imports; nil: it is a program, of
+// which that is not known.
 func (h *Host) callsOf(b *bundles.Bundle) ([]string, error) {
+	if b.Manifest.Program {
+		return nil, nil
+	}
 	h.mu.Lock()
 	list, known := h.calls[b.WasmSHA256]
 	h.mu.Unlock()
