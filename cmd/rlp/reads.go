@@ -17,10 +17,11 @@ func readers() []string {
 	return []string{
 		"rlp agent inspect", "rlp agent list", "rlp audit export", "rlp audit list", "rlp audit proof", "rlp audit scan",
 		"rlp audit show", "rlp audit tail", "rlp audit verify", "rlp caps diff", "rlp caps explain", "rlp caps lint",
-		"rlp caps profiles",
-		"rlp caps show", "rlp caps suggest", "rlp caps whatif", "rlp config get", "rlp config list", "rlp config path",
+		"rlp caps profiles", "rlp caps show", "rlp caps suggest", "rlp caps whatif", "rlp config get", "rlp config list",
+		"rlp config path",
 		"rlp daemon status", "rlp daemon stop", "rlp doctor", "rlp kb domains", "rlp kb get", "rlp kb list", "rlp kb search",
-		"rlp kb verify", "rlp kb why", "rlp lanes", "rlp mcp list", "rlp runs", "rlp runs cancel", "rlp runs diff",
+		"rlp kb verify", "rlp kb why", "rlp lanes", "rlp mcp list", "rlp presets list", "rlp presets show",
+		"rlp runs", "rlp runs cancel", "rlp runs diff",
 		"rlp runs list", "rlp runs show", "rlp runs wait", "rlp secrets list", "rlp token list",
 	}
 }
