@@ -45,7 +45,7 @@ func TestRecordsOnATerminalFitAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	for _, want := range []string{"3f0a1b2c", "name", "path_not_permitted", "start time.now"} {
+	for _, want := range []string{"3f0a1b2c", "name", "path_not_permitted", "note  time.now"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("nothing of %q in\n%s", want, text)
 		}

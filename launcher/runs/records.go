@@ -36,9 +36,7 @@ func RecordLine(r *audit.Record, width int, red bool) string {
 	}
 	word := "allow"
 	switch {
-	case d.AtStart():
-		word = "start"
-	case d.OfLaunch():
+	case d.AtStart(), d.OfLaunch():
 		word = "note "
 	case d.Deny && red:
 		word = "\x1b[31mdeny \x1b[0m"
