@@ -26,7 +26,8 @@ func TestReadersMakeNoHome(t *testing.T) {
 		"rlp agent inspect": {"x"}, "rlp audit proof": {"1"}, "rlp audit show": {"x"}, "rlp caps diff": {"x"},
 		"rlp caps explain": {"x", "kb:read:notes"}, "rlp caps lint": {dir}, "rlp caps show": {"x"}, "rlp caps suggest": {"x"},
 		"rlp caps whatif": {"x"}, "rlp config get": {"log.days"}, "rlp kb get": {"notes", "x"}, "rlp kb list": {"notes"},
-		"rlp kb search": {"notes", "x"}, "rlp kb why": {"notes", "x"}, "rlp lanes": {"wasm"}, "rlp presets show": {"mcp-npx"}, "rlp runs cancel": {"x"},
+		"rlp kb search": {"notes", "x"}, "rlp kb why": {"notes", "x"}, "rlp lanes": {"wasm"},
+		"rlp presets show": {"mcp-npx"}, "rlp runs cancel": {"x"},
 		"rlp runs diff": {"x", "y"}, "rlp runs show": {"x"}, "rlp runs wait": {"x"},
 	}
 	made := func(command string) bool {
