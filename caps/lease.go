@@ -30,6 +30,24 @@ type Held struct {
 // the fewest uses.
 func (s Set) Leases() []Lease { return slices.Clone(s.state().leases) }
 
+// MethodsMatter reports whether s allows some requests over scheme to hostPort and others
+// not, or only so often: then each is to be of the method that it says.
+func (s Set) MethodsMatter(scheme, hostPort string) bool {
+	modes, err := NetModes(scheme)
+	if err != nil {
+		return true
+	}
+	for m := Mode(0); modes>>m != 0; m++ {
+		if modes.Has(m) && !s.Check(Request{Family: Net, Mode: m, Name: hostPort}).Allow {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.state().leases, func(l Lease) bool {
+		some := l.Grant.Modes & modes
+		return l.Grant.Family == Net && some != 0 && some != modes && BoundTo(l.Grant.Scope, hostPort)
+	})
+}
+
 // HeldLeases are the leases with the layer whose word each one is.
 func (s Set) HeldLeases() []Held {
 	st := s.state()

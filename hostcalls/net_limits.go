@@ -1,8 +1,6 @@
 package hostcalls
 
 import (
-	"slices"
-
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/internal/effect/web"
@@ -82,7 +80,7 @@ func (h *Host) disguised(c *web.Claim) string {
 		but = ", and the method of an attached tool, or of a route, is the one that its bundle says"
 	case h.cfg.ConfirmExternal:
 		but = ", which whoever confirms the request is not asked about; send it by the method that is meant"
-	case h.methodsMatter(c.Scheme, c.Host):
+	case h.cfg.Gate.Set().MethodsMatter(c.Scheme, c.Host):
 		but = ", which the policy's methods are not asked about; send it by the method that is meant"
 	default:
 		return ""
@@ -91,22 +89,4 @@ func (h *Host) disguised(c *web.Claim) string {
 		return by + but
 	}
 	return ""
-}
-
-// methodsMatter reports whether the run may send some requests over scheme to
-// host, and others not or only so often.
-func (h *Host) methodsMatter(scheme, host string) bool {
-	set := h.cfg.Gate.Set()
-	all, err := caps.NetModes(scheme)
-	if err != nil {
-		return true
-	}
-	for mode := caps.Mode(0); all>>mode != 0; mode++ {
-		if all.Has(mode) && !set.Check(caps.Request{Family: caps.Net, Mode: mode, Name: host}).Allow {
-			return true
-		}
-	}
-	return slices.ContainsFunc(set.Leases(), func(l caps.Lease) bool {
-		return l.Grant.Family == caps.Net && l.Grant.Modes&all != all && l.Grant.Modes&all != 0
-	})
 }

@@ -36,6 +36,19 @@ func NewProgramHost(h *Host, mu sync.Locker) (*ProgramHost, error) {
 	return &ProgramHost{mu: mu, h: h, send: op}, nil
 }
 
+// Confirm asks a person about what a program does by itself, as host calls ask; nil: nobody is
+// to be asked. It is called as they are: with the lock, which it lets go of meanwhile.
+func (p *ProgramHost) Confirm() func(context.Context, Question) (consent, refused string) {
+	if !p.h.cfg.ConfirmExternal {
+		return nil
+	}
+	return func(ctx context.Context, q Question) (consent, refused string) {
+		defer func() { p.h.consent = "" }()
+		refused = p.h.unconfirmed(ctx, q)
+		return p.h.consent, refused
+	}
+}
+
 // A Refusal is why something was not done that a program asked for: the number and
 // the JSON that a guest would be given.
 type Refusal struct {

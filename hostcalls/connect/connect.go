@@ -7,20 +7,21 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"runloop.dev/rlp/caps"
+	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/budget"
 	"runloop.dev/rlp/hostcalls/gate"
 	"runloop.dev/rlp/hostcalls/hints"
+	"runloop.dev/rlp/hostcalls/lend"
 	"runloop.dev/rlp/internal/effect/proxy"
-	"runloop.dev/rlp/internal/effect/web"
 	"runloop.dev/rlp/internal/record/audit"
 )
 
@@ -39,14 +40,20 @@ type Config struct {
 	// Trusted holds the hosts whose answers do not mark the run as holding untrusted
 	// content.
 	Trusted caps.Set
+	// Confirm asks a person about what can change something outside, each time: a
+	// request of plain HTTP that writes, and any other connection. It says how they said
+	// yes, or why not. Whoever calls it holds Lock, which it may let go of meanwhile. Nil:
+	// nobody is asked.
+	Confirm func(context.Context, hostcalls.Question) (consent, refused string)
 }
 
 // A Policy decides on the connections of one run, by its gate. Any goroutine may use
 // it.
 type Policy struct {
-	cfg  Config
-	op   *gate.Op
-	open map[*held]struct{}
+	cfg    Config
+	op     *gate.Op
+	open   map[*held]struct{}
+	bodies lend.Room
 }
 
 // A held is a connection, or a request of plain HTTP, that was allowed and has not
@@ -114,7 +121,7 @@ func (p *Policy) Ways(hostPort string) (ways proxy.Ways) {
 	if p.allows(hostPort, caps.TCP) {
 		ways |= proxy.Bytes
 	}
-	if p.allows(hostPort, caps.HTTPS) && !p.countsMethods(hostPort, caps.HTTPS) {
+	if p.allows(hostPort, caps.HTTPS) && !p.cfg.Gate.Set().MethodsMatter("https", hostPort) {
 		ways |= proxy.TLS
 	}
 	for m := range caps.Bytes {
@@ -144,14 +151,6 @@ func (p *Policy) isConditional() bool {
 	}, func(key caps.Constraint) bool { _, set := c.Get(key); return set })
 }
 
-// countsMethods reports whether a lease of a place bounds some of modes and not others.
-func (p *Policy) countsMethods(hostPort string, modes caps.ModeSet) bool {
-	return slices.ContainsFunc(p.cfg.Gate.Set().Leases(), func(l caps.Lease) bool {
-		return l.Grant.Family == caps.Net && l.Grant.Modes&modes != modes && l.Grant.Modes&modes != 0 &&
-			caps.BoundTo(l.Grant.Scope, hostPort)
-	})
-}
-
 // request is what the gate is asked for t: of TLS, in which any method can be, a
 // method that is not allowed if there is one.
 func (p *Policy) request(t proxy.Target) caps.Request {
@@ -176,58 +175,73 @@ func (p *Policy) request(t proxy.Target) caps.Request {
 	return r
 }
 
-// over refuses what the policy's grants would let pass.
-func (p *Policy) over(t proxy.Target, now int64) (caps.Code, bool) {
+// over refuses what the policy's grants would let pass, and says why where the code
+// alone does not.
+func (p *Policy) over(q *inquiry) (code caps.Code, why string, is bool) {
+	if p.isConditional() || q.Way == proxy.TLS && p.cfg.Gate.Set().MethodsMatter("https", q.Host) {
+		return caps.MethodNotPermitted, "", true
+	}
 	switch {
-	case p.isConditional(), t.Way == proxy.TLS && p.countsMethods(t.Host, caps.HTTPS), p.isDisguised(t):
-		return caps.MethodNotPermitted, true
-	case p.cfg.Budget.Busy(now):
-		return caps.RateLimited, true
+	case q.other != "" && p.methodMatters(q.Target):
+		return caps.MethodNotPermitted, q.other, true
+	case p.cfg.Budget.Busy(p.cfg.Now().UnixNano()):
+		return caps.RateLimited, "", true
 	case !p.cfg.Budget.Allows(caps.NetBytes, 1):
-		return caps.BudgetExhausted, true
+		return caps.BudgetExhausted, "", true
 	}
-	return 0, false
-}
-
-// isDisguised reports whether a request asks its server for another method, where
-// that matters.
-func (p *Policy) isDisguised(t proxy.Target) bool {
-	if t.Request == nil || p.allows(t.Host, caps.HTTP) && !p.countsMethods(t.Host, caps.HTTP) {
-		return false
-	}
-	c := web.Claim{
-		Place: web.Place{URL: t.Request.URL}, Method: t.Request.Method, Headers: slices.Collect(maps.Keys(t.Request.Header)),
-	}
-	return c.Other() != ""
+	return 0, "", false
 }
 
 // Decide implements [proxy.Policy].
-func (p *Policy) Decide(ctx context.Context, t proxy.Target) (proxy.Grant, error) {
+func (p *Policy) Decide(ctx context.Context, t proxy.Target) (g proxy.Grant, err error) {
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()
-	r, now := p.request(t), p.cfg.Now().UnixNano()
-	if code, is := p.over(t, now); is {
-		return proxy.Grant{}, denied(p.cfg.Gate.Refuse(p.op, r, t.String(), code))
+	q, err := p.read(t)
+	defer func() {
+		if err != nil {
+			q.free()
+		}
+	}()
+	if err != nil {
+		return g, err
+	}
+	r := p.request(t)
+	if code, why, is := p.over(q); is {
+		return g, p.refused(r, t, code, why)
+	}
+	consent, no := p.confirm(ctx, q, r)
+	if no != "" {
+		return g, p.refused(r, t, caps.NotConfirmed, no)
+	}
+	r = p.request(t)                                     // by what holds now, for
+	if code, why, is := p.over(q); consent != "" && is { // a person takes their time
+		return g, p.refused(r, t, code, why)
 	}
 	a := p.cfg.Gate.Admit(p.op, r, t.String(), nil)
 	if !a.OK() {
-		return proxy.Grant{}, denied(a.Denial)
+		return g, denied(a.Denial, "")
 	}
 	if !p.trusts(t) {
 		if err := p.cfg.Gate.Taint(gate.Cause(caps.SourceWord(caps.Net), t.String())); err != nil {
-			return proxy.Grant{}, err
+			return g, err
 		}
 	}
-	p.cfg.Budget.Request(now)
+	p.cfg.Budget.Request(p.cfg.Now().UnixNano())
+	return proxy.Grant{Named: p.isNamed(r), Context: p.hold(ctx, r, q.free), Spend: p.spend, Consent: consent}, nil
+}
+
+// hold keeps what was allowed until ctx, or what it returns, ends.
+func (p *Policy) hold(ctx context.Context, r caps.Request, free func()) context.Context {
 	h := &held{request: r}
 	ctx, h.cut = context.WithCancelCause(ctx)
 	p.open[h] = struct{}{}
 	context.AfterFunc(ctx, func() {
+		free()
 		p.cfg.Lock.Lock()
 		defer p.cfg.Lock.Unlock()
 		delete(p.open, h)
 	})
-	return proxy.Grant{Named: p.isNamed(r), Context: ctx, Spend: p.spend}, nil
+	return ctx
 }
 
 // trusts reports whether what comes back from t marks no run: in TLS that can be an
@@ -265,8 +279,19 @@ func (p *Policy) spend(n int64) error {
 	return nil
 }
 
+// refused records that t is refused although the policy has a grant for it.
+func (p *Policy) refused(r caps.Request, t proxy.Target, code caps.Code, why string) error {
+	d := p.cfg.Gate.Refuse(p.op, r, t.String(), code)
+	if d.Code != code {
+		why = "" // the policy has none
+	}
+	return denied(d, why)
+}
+
 // denied is what a program is told, where it can be told anything.
-func denied(d gate.Denial) error { return errors.New(hints.Of(d.Request, d.Code, d.Layer)) }
+func denied(d gate.Denial, why string) error {
+	return errors.New(cmp.Or(why, hints.Of(d.Request, d.Code, d.Layer)))
+}
 
 // Refuse implements [proxy.Policy].
 func (p *Policy) Refuse(t proxy.Target, why proxy.Refusal, detail string) {
@@ -279,26 +304,25 @@ func (p *Policy) Refuse(t proxy.Target, why proxy.Refusal, detail string) {
 	defer p.cfg.Lock.Unlock()
 	p.cfg.Gate.Refuse(p.op, p.request(t), t.String(), code)
 	if why != proxy.Address { // of which the end says more
-		p.done(&audit.Event{ErrorSummary: detail})
+		p.done(&audit.Event{Status: "error", ErrorSummary: detail})
 	}
 }
 
 // Done implements [proxy.Policy].
-func (p *Policy) Done(_ proxy.Target, e proxy.End) {
+func (p *Policy) Done(_ proxy.Target, g proxy.Grant, e proxy.End) {
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()
-	event := &audit.Event{Bytes: e.Sent + e.Received, DurationMS: float64(e.Took.Microseconds()) / 1e3}
+	event := &audit.Event{
+		Status: "ok", ErrorSummary: g.Consent, Bytes: e.Sent + e.Received, DurationMS: float64(e.Took.Microseconds()) / 1e3,
+	}
 	if e.Err != nil {
-		event.ErrorSummary = e.Err.Error()
+		event.Status, event.ErrorSummary = "error", e.Err.Error()
 	}
 	p.done(event)
 }
 
 // done records what came of a connection. Where that fails the gate stays shut.
 func (p *Policy) done(e *audit.Event) {
-	e.Verb, e.Status = opName, "ok"
-	if e.ErrorSummary != "" {
-		e.Status = "error"
-	}
+	e.Verb = opName
 	_ = p.cfg.Gate.Done(e)
 }

@@ -239,8 +239,8 @@ func TestEnds(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	r.Done(api, proxy.End{Sent: 3, Received: 4, Took: 1500 * time.Microsecond})
-	r.Done(api, proxy.End{Err: errors.New("reset")})
+	r.Done(api, proxy.Grant{}, proxy.End{Sent: 3, Received: 4, Took: 1500 * time.Microsecond})
+	r.Done(api, proxy.Grant{}, proxy.End{Err: errors.New("reset")})
 	e := r.log.Events[len(r.log.Events)-2:]
 	if e[0].Verb != "connect" || e[0].Status != "ok" || e[0].Bytes != 7 || e[0].DurationMS != 1.5 ||
 		e[1].Status != "error" || e[1].ErrorSummary != "reset" || e[0].Kind != audit.KindCallDone {

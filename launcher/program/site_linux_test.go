@@ -95,7 +95,9 @@ func open(t *testing.T, base string, change ...func(*hostcalls.Config, *gate.Opt
 	if s.host, err = hostcalls.NewProgramHost(s.imports, &s.lock); err != nil {
 		t.Fatal(err)
 	}
-	pol, err := connect.New(connect.Config{Gate: s.gate, Lock: &s.lock, Budget: s.budget, Now: time.Now})
+	pol, err := connect.New(connect.Config{
+		Gate: s.gate, Lock: &s.lock, Budget: s.budget, Now: time.Now, Confirm: s.host.Confirm(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

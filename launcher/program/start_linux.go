@@ -68,16 +68,18 @@ func (s *Start) Speak(c *run.Calls, keep int) (*lane.Process, error) {
 // command is the program with what its run holds now. What cannot be recorded of it
 // ends it by end.
 func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Command, error) {
-	gated := connect.Config{Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted}
+	host, err := hostcalls.NewProgramHost(c.Host, c.Lock())
+	if err != nil {
+		return nil, err
+	}
+	gated := connect.Config{
+		Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted, Confirm: host.Confirm(),
+	}
 	policy, err := connect.New(gated)
 	if err != nil {
 		return nil, err
 	}
 	may, err := connect.Executes(gated)
-	if err != nil {
-		return nil, err
-	}
-	host, err := hostcalls.NewProgramHost(c.Host, c.Lock())
 	if err != nil {
 		return nil, err
 	}

@@ -475,8 +475,10 @@ var packages = map[string]drawing{
 		"internal/base/strictjson": "what a tool says it took",
 	}},
 	"hostcalls/hints": {1, doors{"caps": "requests, as a policy would grant them"}},
-	"hostcalls/connect": {3, doors{
+	"hostcalls/connect": {4, doors{
 		"caps":                  "what a connection asks for",
+		"hostcalls":             "a person is asked as host calls ask",
+		"hostcalls/lend":        "all bodies have one bound",
 		"hostcalls/budget":      "connections count for the limits of their run",
 		"hostcalls/gate":        "the one door",
 		"hostcalls/hints":       "what a program is told to ask for",

@@ -44,7 +44,7 @@ func (w webAlone) Decide(_ context.Context, t proxy.Target) (proxy.Grant, error)
 }
 
 func (webAlone) Refuse(proxy.Target, proxy.Refusal, string) {}
-func (webAlone) Done(proxy.Target, proxy.End)               {}
+func (webAlone) Done(proxy.Target, proxy.Grant, proxy.End)  {}
 
 // towards is a network under that policy, whose every way out leads to server.
 func towards(server string) *OwnNetwork {

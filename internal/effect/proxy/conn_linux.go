@@ -177,7 +177,7 @@ func (k *conn) carry(t Target) {
 		if isAddressError(err) {
 			k.s.cfg.Policy.Refuse(t, Address, err.Error())
 		}
-		k.s.cfg.Policy.Done(t, k.end(err))
+		k.s.cfg.Policy.Done(t, g, k.end(err))
 		return
 	}
 	cut := context.AfterFunc(ctx, func() { reset(k.c); reset(up) })
@@ -186,7 +186,7 @@ func (k *conn) carry(t Target) {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	k.s.cfg.Policy.Done(t, k.end(err))
+	k.s.cfg.Policy.Done(t, g, k.end(err))
 }
 
 // isAddressError reports whether err is a refusal for the sake of an address.

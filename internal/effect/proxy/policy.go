@@ -61,6 +61,8 @@ type Grant struct {
 	Context context.Context
 	// Spend takes n bytes that are about to be carried, or says that there are none left; nil: it is not counted.
 	Spend func(n int64) error
+	// Consent is how a person said yes to it; "": nobody was asked.
+	Consent string
 }
 
 // A Policy decides. Its methods are called by many goroutines at once.
@@ -77,7 +79,7 @@ type Policy interface {
 	// Refuse records that t is refused after all.
 	Refuse(t Target, why Refusal, detail string)
 	// Done records what came of what Decide allowed.
-	Done(t Target, e End)
+	Done(t Target, g Grant, e End)
 }
 
 // An End is what came of a connection, or of a request of plain HTTP.

@@ -20,7 +20,7 @@ func (*wildcard) Knows(name string) bool         { return strings.HasSuffix(name
 func (w *wildcard) Unknown(name string)          { w.unknown = append(w.unknown, name) }
 func (*wildcard) Ways(string) Ways               { return 0 }
 func (*wildcard) Refuse(Target, Refusal, string) {}
-func (*wildcard) Done(Target, End)               {}
+func (*wildcard) Done(Target, Grant, End)        {}
 
 func (*wildcard) Decide(context.Context, Target) (Grant, error) { return Grant{}, errProtocol }
 

@@ -175,7 +175,7 @@ func (k *conn) forward(w http.ResponseWriter, r *http.Request, t Target, g Grant
 		e := k.end(failed)
 		k.sent.Add(-e.Sent)
 		k.received.Add(-e.Received)
-		k.s.cfg.Policy.Done(t, e)
+		k.s.cfg.Policy.Done(t, g, e)
 	}()
 	p := httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { k.rewrite(p.Out, p.In) },

@@ -125,7 +125,7 @@ func (r *rules) Refuse(t proxy.Target, why proxy.Refusal, detail string) {
 	r.say("refused %s %d %s", t, why, detail)
 }
 
-func (r *rules) Done(_ proxy.Target, e proxy.End) {
+func (r *rules) Done(_ proxy.Target, _ proxy.Grant, e proxy.End) {
 	r.mu.Lock()
 	r.ends = append(r.ends, e)
 	r.mu.Unlock()

@@ -151,6 +151,9 @@ func meant(text string) (c byte, size int) {
 	case len(text) > 1 && text[0] == '\\':
 		return text[1], 2
 	}
+	if digits == "" { // as of nearly all
+		return text[0], 1
+	}
 	if n, err := strconv.ParseUint(digits, 16, 16); err == nil {
 		return byte(min(n, 0xff)), most
 	}
