@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Route lets a program send a request with a secret that it never sees: what it
@@ -102,8 +104,8 @@ const MaxRoutePath = 4 << 10
 // are matched, and in which it is sent: escapes of letters, digits, "-", ".", "_"
 // and "~" are undone, the others are in capitals. It refuses whatever servers read
 // differently from each other: empty and dot segments, with or without parameters
-// behind them, escapes of "/", "\", "%" and of control characters, characters that
-// belong escaped. What stays is one path to all of them.
+// behind them, escaped or not, escapes of "/", "\", "%", of control characters and of
+// what is no UTF-8, characters that belong escaped. What stays is one path to all of them.
 func RoutePath(raw string) (string, error) {
 	if len(raw) > MaxRoutePath {
 		return "", fmt.Errorf("a path of a route is at most %d bytes", MaxRoutePath)
@@ -135,22 +137,30 @@ func RoutePath(raw string) (string, error) {
 			return "", fmt.Errorf("%q has no place in a path as it is", rune(c))
 		}
 	}
+	if decoded, err := url.PathUnescape(string(b)); err != nil || !utf8.ValidString(decoded) {
+		return "", errors.New("escapes in a path are of UTF-8")
+	}
 	return string(b), segments(string(b))
 }
 
 // segments refuses a path of which a segment is empty, but the last, or leads
-// upwards.
+// upwards: to servers, too, that drop what stands behind a ; or take an escape for the
+// beginning of a query, and to those that drop blanks and dots at its end.
 func segments(path string) error {
 	rest := path[1:]
 	for more := true; more; {
 		var segment string
 		segment, rest, more = strings.Cut(rest, "/")
-		name, _, _ := strings.Cut(segment, ";") // some servers drop what stands behind it
+		name := segment
+		for _, end := range []string{";", "%3B", "%3F", "%23"} {
+			name, _, _ = strings.Cut(name, end)
+		}
+		name = strings.ReplaceAll(name, "%20", "")
 		switch {
 		case name == "" && (more || segment != ""):
 			return errors.New("a path has no empty segments")
-		case name == "." || name == "..":
-			return errors.New("a path has neither . nor .. as a segment")
+		case name != "" && strings.Trim(name, ".") == "":
+			return errors.New("a path has no segments of dots alone, such as . and ..")
 		}
 	}
 	return nil

@@ -91,7 +91,10 @@ func TestWhichRouteTakesARequest(t *testing.T) {
 var crooked = []string{
 	"", "v1", "*", "/v1/../admin", "/v1/./x", "/v1//x", "//v1/x", "/v1/%2e%2e/admin", "/v1/%2E%2e/x", "/v1/.%2e/x",
 	"/v1/%2f..%2fadmin", "/v1%2fadmin", "/v1/%5c..%5cadmin", `/v1\admin`, "/v1/..;/admin", "/v1/..;x=y/admin",
-	"/v1/;/../admin", "/v1/;x/admin", "/v1/%252e%252e/admin", "/v1/%00", "/v1/%", "/v1/%4", "/v1/%zz", "/v1/ x", "/v1/\t",
+	"/v1/;/../admin", "/v1/;x/admin", "/v1/..%3b/admin", "/v1/..%3Bx=y/admin", "/v1/.%2e%3b/admin", "/v1/%3bx/admin",
+	"/v1/..%3f/admin", "/v1/..%23/admin", "/v1/..%20/admin", "/v1/.%20./admin", "/v1/..%20./admin", "/v1/%20/admin",
+	"/v1/.../admin", "/v1/%c0%ae%c0%ae/admin", "/v1/%e0%80%ae%e0%80%ae/admin", "/v1/%ff",
+	"/v1/%252e%252e/admin", "/v1/%00", "/v1/%", "/v1/%4", "/v1/%zz", "/v1/ x", "/v1/\t",
 	"/v1/x#y", "/v1/x?y", "/v1/ä", "/v1/\x7f", "/v1/%7f", "/v1/%0d%0aHost:x", `/v1/"`, "/v1/<", "/v1/x/..", "/v1/.",
 	"/" + strings.Repeat("a", caps.MaxRoutePath),
 }
@@ -104,7 +107,8 @@ func TestRoutePaths(t *testing.T) {
 	}
 	for raw, want := range map[string]string{
 		"/": "/", "/v1/": "/v1/", "/v1/a.b_c~d-e": "/v1/a.b_c~d-e", "/%76%31/%41": "/v1/A", "/v1/%c3%a4": "/v1/%C3%A4",
-		"/v1/a%20b": "/v1/a%20b", "/v1/...": "/v1/...", "/v1/x;y=z": "/v1/x;y=z", "/v1/a:b@c,d": "/v1/a:b@c,d",
+		"/v1/a%20b": "/v1/a%20b", "/v1/a%3bb": "/v1/a%3Bb", "/v1/a..%3f": "/v1/a..%3F", "/v1/..a%20": "/v1/..a%20",
+		"/v1/x;y=z": "/v1/x;y=z", "/v1/a:b@c,d": "/v1/a:b@c,d",
 		"/v1/..a": "/v1/..a",
 	} {
 		if got, err := caps.RoutePath(raw); err != nil || got != want {
@@ -128,6 +132,12 @@ var servers = map[string]func(raw string) string{
 		}
 		return path.Clean(decoded(strings.Join(parts, "/")))
 	},
+	"decodes, then drops parameters":            apart(";", ""),
+	"decodes, then parts query and fragment":    apart("?#", ""),
+	"drops blanks and dots at the end of names": apart("", " ."),
+	"reads overlong UTF-8": func(raw string) string {
+		return path.Clean(strings.NewReplacer("\xc0\xae", ".", "\xe0\x80\xae", ".").Replace(decoded(raw)))
+	},
 	"net/http": func(raw string) string {
 		u, err := url.ParseRequestURI(raw)
 		if err != nil {
@@ -141,6 +151,23 @@ var servers = map[string]func(raw string) string{
 		}
 		return "/"
 	},
+}
+
+// apart reads each name between slashes as far as one of ends, without blanks behind.
+func apart(ends, blanks string) func(string) string {
+	return func(raw string) string {
+		parts := strings.Split(decoded(raw), "/")
+		for i, p := range parts {
+			if at := strings.IndexAny(p, ends); at >= 0 {
+				p = p[:at]
+			}
+			for p != ".." && p != "." && p != "" && strings.ContainsAny(p[len(p)-1:], blanks) {
+				p = p[:len(p)-1]
+			}
+			parts[i] = p
+		}
+		return path.Clean(strings.Join(parts, "/"))
+	}
 }
 
 func decoded(s string) string {

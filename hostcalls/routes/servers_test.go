@@ -18,7 +18,8 @@ var targets = []string{
 	"/v1/../admin", "/v1/%2e%2e/admin", "/v1/.%2E/admin", "/v1/..%2fadmin", "/v1/..%5cadmin",
 	`/v1/..\admin`, "/v1//../admin", "/v1/%252e%252e/admin", "/v1/..;/admin", "//v1/../admin",
 	"/v1/x/../../admin", "/v1/%2e%2e%2f%2e%2e/admin", "/v1/x", "/v1/%41", "/v1/a%20b", "/v1/%c3%a4",
-	"/v1/x;y=z", "/v1/...", "/v1/..a", "/v1/a:b", "/v1/x/", "/v1/~x", "/v1/a+b",
+	"/v1/x;y=z", "/v1/x%3By", "/v1/..%3b/admin", "/v1/.../admin", "/v1/..%3f/admin", "/v1/..%20/admin",
+	"/v1/..a", "/v1/a:b", "/v1/x/", "/v1/~x", "/v1/a+b",
 }
 
 // What a route of /v1/* takes is below /v1 to servers for Node and Python as well, and
