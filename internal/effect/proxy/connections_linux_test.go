@@ -2,11 +2,17 @@ package proxy_test
 
 import (
 	"context"
+	"crypto/ecdh"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +91,48 @@ func TestTLSIsForTheJudgedName(t *testing.T) {
 		if slices.Contains(w.dialled, "10.0.0.1:443") {
 			t.Error("a private address was dialled")
 		}
+	})
+}
+
+// echKey is a key by which a server reads encrypted ClientHellos, and what its clients
+// are told of it; name is in the open in such ones.
+func echKey(t *testing.T, name string) (key tls.EncryptedClientHelloKey, told []byte) {
+	t.Helper()
+	private, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := private.PublicKey().Bytes()
+	body := append([]byte{7, 0, 0x20, 0, byte(len(public))}, public...)
+	body = append(body, 0, 4, 0, 1, 0, 1, 64, byte(len(name)))
+	body = append(append(body, name...), 0, 0)
+	one := append(binary.BigEndian.AppendUint16([]byte{0xfe, 0x0d}, uint16(len(body))), body...)
+	key = tls.EncryptedClientHelloKey{Config: one, PrivateKey: private.Bytes(), SendAsRetry: true}
+	return key, append(binary.BigEndian.AppendUint16(nil, uint16(len(one))), one...)
+}
+
+// A ClientHello that names a granted server in the open, and another one to the server
+// alone, is refused. The control is a place that is granted as bytes, where it comes to
+// the other one.
+//
+//rlp:holds N5
+func TestNobodyHidesTheServersName(t *testing.T) {
+	key, told := echKey(t, "api.test")
+	cert, _ := authority(t)
+	w := newWorld(t, map[string]proxy.Ways{"api.test:443": proxy.TLS, "other.test:443": proxy.Bytes})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(rw, r.TLS.ServerName, r.TLS.ECHAccepted)
+	}))
+	keys := []tls.EncryptedClientHelloKey{key}
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{*cert}, EncryptedClientHelloKeys: keys}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	w.lead[public.String()+":443"] = s.Listener.Addr().String()
+	words := hex.EncodeToString(told)
+	w.steps(netnstest.Config{User: true}, []step{
+		{"ech other.test:443 " + words, "hidden.testtrue", "allowed tcp://other.test:443"},
+		{"ech api.test:443 " + words, "!reset", "refused https://api.test:443 0 its ClientHello hides a server's name, " +
+			"or is made to look so (Encrypted ClientHello)"},
 	})
 }
 

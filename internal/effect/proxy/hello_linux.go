@@ -12,7 +12,7 @@ var (
 	errNoTLS      = errors.New("it does not begin with a ClientHello of TLS")
 	errNoName     = errors.New("its ClientHello has no server name")
 	errNames      = errors.New("its ClientHello names a server in more than one way")
-	errHidden     = errors.New("its ClientHello hides the server's name")
+	errHidden     = errors.New("its ClientHello hides a server's name, or is made to look so (Encrypted ClientHello)")
 	errLongHello  = errors.New("its ClientHello is too long")
 	errUnfinished = errors.New("not all of it is there")
 )
@@ -94,7 +94,9 @@ func (h *hello) isWhole() (bool, error) {
 }
 
 // serverName is the one that the whole ClientHello names, in lower case; "" when it
-// names none. It is an error where what is named is not sure.
+// names none. It is an error where what is named is not sure: by the extension of an
+// encrypted ClientHello the server may be another one, and what clients send who have
+// nothing to hide (GREASE) is made so that nobody but that server can tell.
 func (h *hello) serverName() (string, error) {
 	r := reader{b: h.said[4:]}
 	r.skip(2 + 32)        // version and random
@@ -122,9 +124,7 @@ func (h *hello) serverName() (string, error) {
 		switch kind {
 		case extName:
 			name, err = hostname(body)
-		case extECH:
-			err = outer(body)
-		case extESNI:
+		case extECH, extESNI:
 			err = errHidden
 		}
 		if err != nil {
@@ -146,24 +146,6 @@ func hostname(r reader) (string, error) {
 		return "", errNames
 	}
 	return strings.ToLower(name), nil
-}
-
-// outer judges the extension by which a ClientHello may hide another one. Clients
-// that have nothing to hide send it all the same, and their name is in the open,
-// where it is held against the one that was judged; the inner form has no place on
-// a network.
-func outer(r reader) error {
-	const isOuter, hpkeX25519 = 0, 32
-	form := r.number(1)
-	r.skip(4 + 1) // algorithms and the number of a configuration
-	key := r.number(2)
-	r.skip(key)
-	payload := r.number(2)
-	r.skip(payload)
-	if form != isOuter || r.isBroken || len(r.b) > 0 || key < hpkeX25519 || payload == 0 {
-		return errHidden
-	}
-	return nil
 }
 
 // A reader reads numbers and bytes, and remembers when there were too few.

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -352,8 +353,28 @@ func do(kind, at, text string) (string, error) {
 		}
 		b, err := io.ReadAll(t)
 		return string(b[max(0, len(b)-5):]), err
+	case "ech":
+		return hiding(c, text)
 	}
 	return "", errors.New("no order is called " + kind)
+}
+
+// hiding asks hidden.test, whose name only the server reads, by what its clients are told.
+func hiding(c net.Conn, words string) (string, error) {
+	told, err := hex.DecodeString(words)
+	if err != nil {
+		return "", err
+	}
+	t := tls.Client(c, &tls.Config{
+		ServerName: "hidden.test", InsecureSkipVerify: true, EncryptedClientHelloConfigList: told,
+		MinVersion: tls.VersionTLS13,
+	})
+	if _, err := io.WriteString(t, "GET / HTTP/1.0\r\nHost: hidden.test\r\n\r\n"); err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(t)
+	_, body, _ := strings.Cut(string(b), "\r\n\r\n")
+	return body, err
 }
 
 // many opens so many connections, says a word on each, and holds them until the
