@@ -101,7 +101,7 @@ func (p *Policy) Knows(name string) bool {
 
 // Unknown implements [proxy.Policy]: a program that was told that there is no such
 // name asks for nothing more, and its operator wants to know what it was.
-func (p *Policy) Unknown(name string) {
+func (p *Policy) Unknown(name, detail string) {
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()
 	t, code := proxy.Target{Way: proxy.TLS, Host: name + ":443"}, caps.HostNotPermitted
@@ -109,6 +109,9 @@ func (p *Policy) Unknown(name string) {
 		t, code = proxy.Target{Way: proxy.HTTP, Host: name + ":80"}, caps.RouteNotPermitted
 	}
 	p.cfg.Gate.Refuse(p.op, p.request(t), t.String(), code)
+	if detail != "" {
+		p.done(&audit.Event{Status: "error", ErrorSummary: detail})
+	}
 }
 
 // Ways implements [proxy.Policy].
@@ -297,7 +300,8 @@ func denied(d gate.Denial, why string) error {
 func (p *Policy) Refuse(t proxy.Target, why proxy.Refusal, detail string) {
 	code := map[proxy.Refusal]caps.Code{
 		proxy.ServerName: caps.ServerNameMismatch, proxy.Address: caps.AddressNotPermitted,
-		proxy.Protocol: caps.MethodNotPermitted, proxy.Service: caps.RouteNotPermitted,
+		proxy.Unassigned: caps.AddressNotPermitted,
+		proxy.Protocol:   caps.MethodNotPermitted, proxy.Service: caps.RouteNotPermitted,
 		proxy.Socket: caps.InvalidRequest,
 	}[why]
 	p.cfg.Lock.Lock()

@@ -223,9 +223,9 @@ func TestEnds(t *testing.T) {
 	r.Refuse(api, proxy.ServerName, "its ClientHello has no server name")
 	r.Refuse(api, proxy.Address, "it is private")
 	r.Refuse(proxy.Target{Way: proxy.HTTP, Host: "other.example:80"}, proxy.Protocol, "CONNECT")
-	r.Unknown("github.example")
-	r.Unknown("api.example")
-	r.Unknown("other.rlp")
+	r.Unknown("github.example", "")
+	r.Unknown("api.example", "")
+	r.Unknown("other.rlp", "")
 	r.Refuse(proxy.Target{Way: proxy.TLS, Host: "model.rlp:443"}, proxy.Service, "plain HTTP")
 	var got []string
 	for _, d := range r.log.Decisions {
@@ -248,6 +248,21 @@ func TestEnds(t *testing.T) {
 	}
 	if first := r.log.Events[0]; first.ErrorSummary != "its ClientHello has no server name" {
 		t.Errorf("%+v", first)
+	}
+}
+
+// What stands for many is recorded with what it stands for; an address that stands for
+// no name is refused even where a policy grants it.
+func TestEndsOfRecords(t *testing.T) {
+	r := newRun(t, everywhere)
+	r.Unknown("github.example", "others are not recorded")
+	r.Refuse(proxy.Target{Way: proxy.TLS, Host: "api.example:443"}, proxy.Unassigned, "it stands for no name")
+	for i, want := range []struct{ reason, summary string }{
+		{"host_not_permitted", "others are not recorded"}, {"address_not_permitted", "it stands for no name"},
+	} {
+		if d, e := r.log.Decisions[i], r.log.Events[i]; d.Reason != want.reason || e.ErrorSummary != want.summary {
+			t.Errorf("%+v, %+v", d, e)
+		}
 	}
 }
 

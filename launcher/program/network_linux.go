@@ -39,7 +39,11 @@ type Network struct {
 // Own is the network, as a lane makes it for one program at a time.
 func (n Network) Own() *lane.OwnNetwork {
 	return &lane.OwnNetwork{Ports: loopback(n.Base), Serve: n.serve, Refused: func(what string) {
-		n.Policy.Refuse(proxy.Target{Way: proxy.Sockets, Host: what}, proxy.Socket, "no policy grants such a socket")
+		why := "no policy grants such a socket"
+		if what == "unix://*" || what == "*://*" {
+			why = "others were refused, and are not recorded one by one"
+		}
+		n.Policy.Refuse(proxy.Target{Way: proxy.Sockets, Host: what}, proxy.Socket, why)
 	}}
 }
 

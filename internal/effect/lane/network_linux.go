@@ -12,6 +12,7 @@ type OwnNetwork struct {
 	// returns is called when the program has ended.
 	Serve func(*netns.Sockets) (end func(), err error)
 	// Refused is told of each socket that a program was not given or that was not
-	// connected, once, as a record shows it: "icmp://*", "unix:///srv/docker.sock".
+	// connected, once, as a record shows it: "icmp://*", "unix:///srv/docker.sock"; of
+	// "unix://*", or "*://*" of other sockets, where it is told of no further ones.
 	Refused func(what string)
 }

@@ -27,7 +27,7 @@ import (
 type webAlone struct{}
 
 func (webAlone) Knows(name string) bool { return name == "api.test" }
-func (webAlone) Unknown(string)         {}
+func (webAlone) Unknown(string, string) {}
 
 func (webAlone) Ways(hostPort string) proxy.Ways {
 	if hostPort == "api.test:80" || hostPort == "127.0.0.1:7070" {

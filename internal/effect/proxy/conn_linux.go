@@ -39,6 +39,7 @@ func (s *Server) handle(c *net.TCPConn) {
 	defer stop()
 	k := &conn{s: s, c: c, began: s.cfg.Now()}
 	if !k.find(to) {
+		s.toNoName(c, to)
 		return
 	}
 	if k.isOwn() {
@@ -47,15 +48,27 @@ func (s *Server) handle(c *net.TCPConn) {
 	}
 	ways := s.cfg.Policy.Ways(k.host)
 	switch {
-	case ways == 0 && to.Port() == 53:
-		_ = s.stream(c)
-		_ = c.Close()
+	case ways == 0 && to.Port() == queryPort:
+		s.answers(c)
 	case ways == 0: // whatever it would be: the policy says no, and records it
 		k.carry(Target{Way: usual(to.Port()), Host: k.host})
 	case ways&Bytes != 0:
 		k.carry(Target{Way: Bytes, Host: k.host})
 	default:
 		k.look(ways)
+	}
+}
+
+// toNoName serves a connection to an address of ours that stands for no name: the one
+// of the resolver answers queries, the others are refused and recorded.
+func (s *Server) toNoName(c *net.TCPConn, to netip.AddrPort) {
+	if to.Port() == queryPort {
+		s.answers(c)
+		return
+	}
+	if is, more := s.unassigned.isNew(to.String()); is {
+		s.cfg.Policy.Refuse(Target{Way: usual(to.Port()), Host: to.String()}, Unassigned,
+			"no name was answered with this address"+more)
 	}
 }
 

@@ -59,12 +59,14 @@ func TestTLSIsForTheJudgedName(t *testing.T) {
 		w := newWorld(t, map[string]proxy.Ways{
 			"api.test:443": proxy.TLS, "other.test:443": proxy.TLS | proxy.Bytes, "api.test:8443": proxy.TLS | proxy.HTTP,
 			"api.test:80": proxy.HTTP, "inner.test:443": proxy.TLS, "93.184.215.14:443": proxy.TLS,
+			"198.18.7.7:443": proxy.TLS,
 		})
 		served := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "hello") })
 		w.web("443", cert, served)
 		w.web("80", nil, served)
 		w.web("8443", cert, served)
 		const ok, no = "allowed https://api.test:443", "refused https://api.test:443 0 "
+		const nobody = " 5 no name was answered with this address"
 		w.steps(c, []step{
 			{"tls api.test:443 api.test", "hello", ok},
 			{"tls api.test:443 API.Test", "hello", ok},
@@ -84,9 +86,14 @@ func TestTLSIsForTheJudgedName(t *testing.T) {
 			{"tls 93.184.215.14:443 192.0.2.1", "hello", "allowed https://93.184.215.14:443"},
 			{"tls 93.184.215.14:443 api.test", "!reset", `refused https://93.184.215.14:443 0 its ClientHello names "api.test"`},
 			{"tls 93.184.215.15:443 api.test", "!reset", "denied https://93.184.215.15:443"},
-			{"tls 198.18.9.9:443 api.test", "!reset", ""}, // an address that stands for no name
-			{"tls [fd72:6c70::9:9]:443 api.test", "!reset", ""},
-			{"tls [fd72:6c70::1:0:0:10]:443 api.test", "!reset", ""},
+			{"tls 198.18.9.9:443 api.test", "!reset", "refused https://198.18.9.9:443" + nobody},
+			{"tls 198.18.9.9:443 api.test", "!reset", ""}, // once
+			{"tls [fd72:6c70::9:9]:443 api.test", "!reset", "refused https://[fd72:6c70::9:9]:443" + nobody},
+			{"tls [fd72:6c70::1:0:0:10]:80 api.test", "!reset", "refused http://[fd72:6c70::1:0:0:10]:80" + nobody},
+			{"tls 198.18.7.7:443 api.test", "!reset", "refused https://198.18.7.7:443" + nobody}, // whatever is granted
+			{"names 198.18.0.2:53 api.test", "true", ""},
+			{"names 198.18.0.2:53 elsewhere.test", "false!lookup elsewhere.test. on 198.18.0.2:53: no such host", "unknown elsewhere.test"},
+			{"names 8.8.8.8:53 api.test", "true", ""},
 		})
 		if slices.Contains(w.dialled, "10.0.0.1:443") {
 			t.Error("a private address was dialled")
@@ -327,7 +334,7 @@ for to in 1.1.1.1/443 2001:db8::2/443; do exec 3<>/dev/udp/$to; echo x >&3; echo
 		const no = " 2 UDP has no way out"
 		want := []string{
 			"refused udp://8.8.8.8:443" + no, "refused udp://[2001:db8::1]:9" + no, "refused udp://api.test:443" + no,
-			"refused udp://1.1.1.1:443" + no, "refused udp://[2001:db8::2]:443" + no,
+			"refused udp://1.1.1.1:443" + no, "refused udp://[2001:db8::2]:443" + no, "refused udp://198.18.9.9:1" + no,
 		}
 		if said := w.policy.said(); !slices.Equal(slices.Sorted(slices.Values(said)), slices.Sorted(slices.Values(want))) ||
 			out != "Connection refused\nConnection refused\n" {

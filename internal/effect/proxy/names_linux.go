@@ -10,21 +10,19 @@ import (
 
 // Bounds of names.
 const (
-	mostNames   = 16 << 10 // that are known at once
-	mostUnknown = 1 << 10  // that a policy is told of
-	firstName   = 16       // the addresses below are the namespace's own
-	lastName    = 1<<17 - 2
+	mostNames = 16 << 10 // that are known at once
+	firstName = 16       // the addresses below are the namespace's own
+	lastName  = 1<<17 - 2
 )
 
 // names are the addresses that stand for names. The oldest name is forgotten when
 // there are too many, and its address stands for nothing until all others were
 // given out: a program that kept it is refused, never led to another name.
 type names struct {
-	mu      sync.Mutex
-	at      map[string]uint32
-	by      [mostNames]named // the one with number n at n % mostNames
-	next    uint32
-	unknown map[string]struct{}
+	mu   sync.Mutex
+	at   map[string]uint32
+	by   [mostNames]named // the one with number n at n % mostNames
+	next uint32
 }
 
 type named struct {
@@ -33,7 +31,7 @@ type named struct {
 }
 
 func newNames() *names {
-	return &names{at: map[string]uint32{}, next: firstName, unknown: map[string]struct{}{}}
+	return &names{at: map[string]uint32{}, next: firstName}
 }
 
 // addresses are those that stand for name from now on.
@@ -82,13 +80,31 @@ func (n *names) name(a netip.Addr) (name string, ok bool) {
 	return "", true
 }
 
-// isNew reports whether name was not unknown before, as long as there are few.
-func (n *names) isNew(name string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, told := n.unknown[name]; told || len(n.unknown) >= mostUnknown {
-		return false
+// mostTold is how many of one kind a policy is told of: a program chooses how many there are.
+const mostTold = 1 << 10
+
+// andMore is said of the last one that a policy is told of.
+const andMore = "; others are not recorded one by one from here on"
+
+// A told is what a policy was told of, each once. The kinds have one each, so that many
+// of one hide none of another.
+type told struct {
+	mu  sync.Mutex
+	all map[string]struct{}
+}
+
+// isNew reports whether what is new and to be told of, and what to say behind it.
+func (t *told) isNew(what string) (is bool, more string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.all[what]; known || len(t.all) >= mostTold {
+		return false, ""
 	}
-	n.unknown[name] = struct{}{}
-	return true
+	if t.all == nil {
+		t.all = map[string]struct{}{}
+	}
+	if t.all[what] = struct{}{}; len(t.all) == mostTold {
+		more = andMore
+	}
+	return true, more
 }

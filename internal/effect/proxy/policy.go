@@ -51,6 +51,7 @@ const (
 	Protocol                  // a switch of protocols, CONNECT, HTTP/2 without TLS, UDP
 	Service                   // a name of rlp's own, otherwise than in plain HTTP at port 80
 	Socket                    // one that programs do not have
+	Unassigned                // an address of the network's own that stands for no name
 )
 
 // A Grant is what [Policy.Decide] allowed.
@@ -69,8 +70,9 @@ type Grant struct {
 type Policy interface {
 	// Knows reports whether a connection to name could be allowed, on any port. It records nothing.
 	Knows(name string) bool
-	// Unknown is told of each name, once, that was asked for and is not known.
-	Unknown(name string)
+	// Unknown is told of each name, once, that was asked for and is not known, with what is to be said of it, if
+	// anything is.
+	Unknown(name, detail string)
 	// Ways is how hostPort may be spoken to now. It records nothing.
 	Ways(hostPort string) Ways
 	// Decide decides on t and records the decision; nothing was sent or looked up before. ctx ends with what is

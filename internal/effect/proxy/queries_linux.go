@@ -17,6 +17,7 @@ import (
 
 // Bounds of queries.
 const (
+	queryPort   = 53
 	queryBytes  = 512 // a query has one question, of at most 255 bytes
 	queriesKept = 64  // over one connection
 	keepAnswer  = 60  // seconds
@@ -82,22 +83,24 @@ func (s *Server) refused(message []byte) {
 	}
 }
 
-// stray has a datagram recorded that goes nowhere, the first one to a place, as long as
-// there are few.
+// stray has a datagram recorded that goes nowhere, the first one to a place.
 func (s *Server) stray(to netip.AddrPort) {
 	if to.Addr().IsLoopback() { // the sandbox's own, where nobody listens
 		return
 	}
 	t := Target{Way: Datagrams, Host: to.String()}
-	if name, ours := s.names.name(to.Addr()); ours {
-		if name == "" {
-			return
-		}
+	if name, ours := s.names.name(to.Addr()); ours && name != "" {
 		t.Host = name + ":" + strconv.Itoa(int(to.Port()))
 	}
-	if s.names.isNew(t.String()) {
-		s.cfg.Policy.Refuse(t, Protocol, "UDP has no way out")
+	if is, more := s.datagramsTo.isNew(t.Host); is {
+		s.cfg.Policy.Refuse(t, Protocol, "UDP has no way out"+more)
 	}
+}
+
+// answers answers the queries of a connection, and ends it.
+func (s *Server) answers(c *net.TCPConn) {
+	_ = s.stream(c)
+	_ = c.Close()
 }
 
 // stream answers the queries of one connection, each of which has its length
@@ -184,8 +187,8 @@ func (s *Server) known(asked string) (string, bool) {
 	if s.has(name) {
 		return name, true
 	}
-	if s.names.isNew(name) {
-		s.cfg.Policy.Unknown(name)
+	if is, more := s.unknown.isNew(name); is {
+		s.cfg.Policy.Unknown(name, strings.TrimPrefix(more, "; "))
 	}
 	return "", false
 }

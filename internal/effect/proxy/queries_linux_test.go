@@ -14,13 +14,17 @@ import (
 )
 
 // wildcard knows every name below example.org, and what it did not know.
-type wildcard struct{ unknown []string }
+type wildcard struct{ unknown, details, refused []string }
 
-func (*wildcard) Knows(name string) bool         { return strings.HasSuffix(name, ".example.org") }
-func (w *wildcard) Unknown(name string)          { w.unknown = append(w.unknown, name) }
-func (*wildcard) Ways(string) Ways               { return 0 }
-func (*wildcard) Refuse(Target, Refusal, string) {}
-func (*wildcard) Done(Target, Grant, End)        {}
+func (*wildcard) Knows(name string) bool { return strings.HasSuffix(name, ".example.org") }
+func (w *wildcard) Unknown(name, detail string) {
+	w.unknown, w.details = append(w.unknown, name), append(w.details, detail)
+}
+func (*wildcard) Ways(string) Ways { return 0 }
+func (w *wildcard) Refuse(t Target, _ Refusal, detail string) {
+	w.refused, w.details = append(w.refused, t.String()), append(w.details, detail)
+}
+func (*wildcard) Done(Target, Grant, End) {}
 
 func (*wildcard) Decide(context.Context, Target) (Grant, error) { return Grant{}, errProtocol }
 
@@ -105,8 +109,13 @@ func TestManyNames(t *testing.T) {
 	for i := range 10_000 {
 		_, _ = ask(t, s, fmt.Sprintf("made-up-%d.example.com.", i), dnsmessage.TypeA)
 	}
-	if len(w.unknown) != mostUnknown {
+	if len(w.unknown) != mostTold {
 		t.Errorf("the policy was told of %d", len(w.unknown))
+	}
+	for i, detail := range w.details {
+		if want := i == mostTold-1; want != strings.Contains(detail, "not recorded one by one") || !want && detail != "" {
+			t.Errorf("of number %d it was told %q", i, detail)
+		}
 	}
 	first, _ := s.names.addresses("first.example.org")
 	for i := range 2 * mostNames {
@@ -121,6 +130,29 @@ func TestManyNames(t *testing.T) {
 	again, _ := s.names.addresses("first.example.org")
 	if again == first {
 		t.Error("a forgotten address is given out again at once")
+	}
+}
+
+// Many names hide no datagram, many datagrams no connection to an address that stands for
+// no name; and the last one of each kind that the policy is told of says that it is.
+func TestManyOfOneKindHideNoOther(t *testing.T) {
+	s, w := newServer()
+	for i := range 2 * mostTold {
+		_, _ = ask(t, s, fmt.Sprintf("made-up-%d.example.com.", i), dnsmessage.TypeA)
+	}
+	for i := range 2 * mostTold {
+		s.stray(netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), uint16(i+1)))
+	}
+	for i := range 2 * mostTold {
+		s.toNoName(nil, netip.AddrPortFrom(netip.MustParseAddr("198.18.9.9"), uint16(i+100)))
+	}
+	said := 0
+	for _, detail := range w.details {
+		said += strings.Count(detail, "not recorded one by one")
+	}
+	if len(w.unknown) != mostTold || len(w.refused) != 2*mostTold || said != 3 ||
+		!slices.Contains(w.refused, "udp://192.0.2.1:1") || !slices.Contains(w.refused, "https://198.18.9.9:443") {
+		t.Errorf("told of %d names and %d others, the end of %d", len(w.unknown), len(w.refused), said)
 	}
 }
 

@@ -36,6 +36,9 @@ type Server struct {
 	isRedirected bool
 	isIPv6       bool
 	names        *names
+	unknown      told // names that the policy does not know
+	datagramsTo  told // places
+	unassigned   told // addresses of ours that stand for no name, with ports
 	pipes        *pipes
 	listeners    []*net.TCPListener
 	packets      []*net.UDPConn

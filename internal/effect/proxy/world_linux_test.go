@@ -87,7 +87,7 @@ func (r *rules) Knows(name string) bool {
 	return false
 }
 
-func (r *rules) Unknown(name string) { r.say("unknown %s", name) }
+func (r *rules) Unknown(name, detail string) { r.say("unknown %s%s", name, detail) }
 
 func (r *rules) Ways(hostPort string) proxy.Ways {
 	r.mu.Lock()
@@ -353,6 +353,10 @@ func do(kind, at, text string) (string, error) {
 		}
 		b, err := io.ReadAll(t)
 		return string(b[max(0, len(b)-5):]), err
+	case "names": // asked of a server by TCP
+		r := net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return c, nil }}
+		list, err := r.LookupNetIP(context.Background(), "ip4", text+".")
+		return fmt.Sprint(len(list) == 1 && netns.Pool4.Contains(list[0].Unmap())), err
 	case "ech":
 		return hiding(c, text)
 	}

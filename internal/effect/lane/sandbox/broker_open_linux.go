@@ -389,16 +389,29 @@ func socketName(family, kind, protocol int) string {
 	return "protocol-" + strconv.Itoa(protocol)
 }
 
-// What is reported, and how often, is bounded: a program chooses it.
+// What is reported, and how often, is bounded, by kind: a program chooses it.
 const (
 	mostTold  = 32
 	toldBytes = 1 << 10
 )
 
-// tell reports what was refused, the first time.
+// tell reports what was refused, the first time; behind the last one of its kind that it
+// reports "unix://*", or "*://*" of others, for all that follow.
 func (b *broker) tell(what string) {
-	if b.told[what] || len(b.told) >= mostTold {
+	const ofUnix = "unix:"
+	named, same := strings.HasPrefix(what, ofUnix), 0
+	for other := range b.told {
+		if strings.HasPrefix(other, ofUnix) == named {
+			same++
+		}
+	}
+	switch {
+	case b.told[what] || same > mostTold:
 		return
+	case same == mostTold && named:
+		what = ofUnix + "//*"
+	case same == mostTold:
+		what = "*://*"
 	}
 	b.told[what] = true
 	line := Refusing + strings.ToValidUTF8(strings.ReplaceAll(what[:min(len(what), toldBytes)], "\n", "?"), "?") + "\n"
