@@ -144,6 +144,9 @@ func TestWhyAsksForARecord(t *testing.T) {
 	host.agents = []service.Agent{}
 	_, body = get(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
 	want(t, body, "is not installed here")
+	delete(host.errs, "explain notes_digest") // from its records alone, which whoever operates is told
+	_, body = get(t, h, "/ui/runs/"+runID(0)+"/why/"+seq, nil)
+	want(t, body, "override:notes_digest.toml", "!is not installed here", "!Open the policy")
 }
 
 // What the bundle asks more of than it gets stands where the operator would give it.

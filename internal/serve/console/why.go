@@ -106,6 +106,9 @@ func (c *console) why(r *http.Request, caller *service.Caller, id string, seq ui
 	}
 	b, err := c.bundle(r.Context(), caller, rec.Head.Agent)
 	if err != nil {
+		if d.E, err = c.Host.Explain(r.Context(), caller, rec.Head.Agent, ask.Query{Run: id, At: rec.Seq}); err == nil {
+			return d, nil
+		}
 		asked := runs.Asked{Bundle: runs.Unknown, Flags: runs.FlagsOf("", caller.Tenant)}
 		d.Problem = rec.Head.Agent + " is not installed here, and only what is installed can be explained on a page: " +
 			asked.Explain(id, &runs.Denial{Request: d.Request})

@@ -96,7 +96,8 @@ func (h Questions) subject(who *service.Caller, c *compose.Composition) (*ask.Su
 }
 
 // Explain implements [console.Host] and [mcpserver.Host]. Without a run it is of a
-// call of the agent as a tool.
+// call of the agent as a tool. A run of what is not installed is explained from its
+// records alone, to who may read the paths in them.
 func (h Questions) Explain(
 	ctx context.Context, who *service.Caller, agent string, q ask.Query,
 ) (*ask.Explanation, error) {
@@ -109,7 +110,11 @@ func (h Questions) Explain(
 			}
 			f.Profiles = []string{DoorGrant(cfg, service.MCP)}
 		}
+		q.Now = h.now()
 		c, err := composed(a, agent, f)
+		if q.Run != "" && errors.Is(err, service.ErrNotFound) && who.Can(service.Operate) {
+			return auditlog.ExplainRecorded(ctx, a.Reader, q)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +122,6 @@ func (h Questions) Explain(
 		if err != nil {
 			return nil, err
 		}
-		q.Now = h.now()
 		return auditlog.Explain(ctx, a.Reader, s, q)
 	})
 }
