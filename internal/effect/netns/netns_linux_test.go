@@ -231,14 +231,14 @@ func TestReceiveRefuses(t *testing.T) {
 		fds  []int
 	}{
 		"nothing":       {nil, nil},
-		"no sockets":    {[]byte{2, 0, 1, 1}, nil},
-		"too few":       {[]byte{2, 0, 2, 1}, []int{int(r.Fd()), int(w.Fd())}},
-		"no queries":    {[]byte{2, 0, 1, 0}, []int{int(r.Fd()), int(w.Fd())}},
-		"no streams":    {[]byte{2, 0, 0, 1}, []int{int(r.Fd()), int(w.Fd())}},
-		"no refusals":   {[]byte{2, 0, 1, 1}, []int{int(r.Fd()), int(w.Fd())}},
+		"no sockets":    {[]byte{3, 0, 1, 1}, nil},
+		"too few":       {[]byte{3, 0, 2, 1}, []int{int(r.Fd()), int(w.Fd())}},
+		"no queries":    {[]byte{3, 0, 1, 0}, []int{int(r.Fd()), int(w.Fd())}},
+		"no streams":    {[]byte{3, 0, 0, 1}, []int{int(r.Fd()), int(w.Fd())}},
+		"no strays":     {[]byte{3, 0, 1, 1}, []int{int(r.Fd()), int(w.Fd())}},
 		"another one":   {[]byte{1, 0, 1, 1}, []int{int(r.Fd()), int(w.Fd()), int(w.Fd())}},
-		"a longer one":  {[]byte{2, 0, 1, 1, 0}, []int{int(r.Fd()), int(w.Fd()), int(w.Fd())}},
-		"a shorter one": {[]byte{2, 0, 1}, []int{int(r.Fd()), int(w.Fd()), int(w.Fd())}},
+		"a longer one":  {[]byte{3, 0, 1, 1, 0}, []int{int(r.Fd()), int(w.Fd()), int(w.Fd())}},
+		"a shorter one": {[]byte{3, 0, 1}, []int{int(r.Fd()), int(w.Fd()), int(w.Fd())}},
 	} {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
@@ -324,7 +324,7 @@ func TestReceiveGoesOnAfterASignal(t *testing.T) {
 		}
 	}
 	stream, query := socket(t, unix.SOCK_STREAM), socket(t, unix.SOCK_DGRAM)
-	s := &netns.Sockets{Streams: []*os.File{stream}, Queries: []*os.File{query}, Refusals: []*os.File{query}}
+	s := &netns.Sockets{Streams: []*os.File{stream}, Queries: []*os.File{query}, Strays: []*os.File{query}}
 	if err := s.Send(pair[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -344,39 +344,34 @@ func socket(t *testing.T, kind int) *os.File {
 	return f
 }
 
-// What the kernel says of a refused datagram is read as far as it is that.
-func TestRefused(t *testing.T) {
-	v4 := append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, make([]byte, 40)...)
-	v4[8], v4[8+9] = 0x46, unix.IPPROTO_UDP // a header of 24 bytes
-	copy(v4[8+16:], []byte{8, 8, 4, 4})
-	copy(v4[8+24:], []byte{0, 99, 1, 187})
-	v6 := append([]byte{1, 4, 0, 0, 0, 0, 0, 0}, make([]byte, 48)...)
-	v6[8], v6[8+6], v6[8+24], v6[8+39], v6[8+43] = 0x60, unix.IPPROTO_UDP, 0x20, 9, 53
+// Of what a socket sees a place is read as far as it is the beginning of a datagram.
+func TestStray(t *testing.T) {
+	v4 := append([]byte{0x46}, make([]byte, 31)...) // a header of 24 bytes
+	v4[9] = unix.IPPROTO_UDP
+	copy(v4[16:], []byte{8, 8, 4, 4})
+	copy(v4[24:], []byte{0, 99, 1, 187})
+	v6 := append([]byte{0x60}, make([]byte, 47)...)
+	v6[6], v6[24], v6[39], v6[43] = unix.IPPROTO_UDP, 0x20, 9, 99
 	change := func(of []byte, at int, to byte) []byte {
 		of = bytes.Clone(of)
 		of[at] = to
 		return of
 	}
 	for name, c := range map[string]struct {
-		message []byte
-		want    string
+		packet []byte
+		want   string
 	}{
-		"IPv4":             {v4[:8+24+8], "8.8.4.4:443"},
-		"with its header":  {append(append([]byte{0x45}, make([]byte, 19)...), v4...), "8.8.4.4:443"},
-		"a header alone":   {[]byte{0x4f, 0}, ""},
-		"IPv6":             {v6, "[2000::9]:53"},
-		"nothing":          {nil, ""},
-		"cut off":          {v4[:8+24+7], ""},
-		"IPv6 cut off":     {v6[:len(v6)-1], ""},
-		"TCP":              {change(v4, 8+9, unix.IPPROTO_TCP), ""},
-		"TCP of IPv6":      {change(v6, 8+6, unix.IPPROTO_TCP), ""},
-		"an echo":          {change(v4, 0, 8), ""},
-		"no header":        {change(v4, 8, 0x41), ""},
-		"another version":  {change(v4, 8, 0x56), ""},
-		"of other kinds":   {change(v6, 0, 3), ""},
-		"the head of ICMP": {v4[:8], ""},
+		"IPv4":            {v4, "8.8.4.4:443"},
+		"IPv6":            {v6, "[2000::9]:99"},
+		"nothing":         {nil, ""},
+		"cut off":         {v4[:len(v4)-1], ""},
+		"IPv6 cut off":    {v6[:len(v6)-1], ""},
+		"TCP":             {change(v4, 9, unix.IPPROTO_TCP), ""},
+		"TCP of IPv6":     {change(v6, 6, unix.IPPROTO_TCP), ""},
+		"no header":       {change(v4, 0, 0x41), ""},
+		"another version": {change(v4, 0, 0x56), ""},
 	} {
-		to, ok := netns.Refused(c.message)
+		to, ok := netns.Stray(c.packet)
 		if ok != (c.want != "") || ok && to.String() != c.want {
 			t.Errorf("%s: %v %v", name, to, ok)
 		}

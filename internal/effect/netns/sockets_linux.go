@@ -20,9 +20,9 @@ type Sockets struct {
 	// Queries are UDP sockets, for queries to port 53 of any address, which comes with
 	// each, and must be given back with the answer.
 	Queries []*os.File
-	// Refusals are raw sockets that hear what the kernel tells programs whose datagrams
-	// nobody takes, as [Refused] reads it.
-	Refusals []*os.File
+	// Strays are sockets that see the beginning of datagrams that go nowhere, as [Stray]
+	// reads it.
+	Strays []*os.File
 	// IPv6 says that the namespace has it.
 	IPv6 bool
 }
@@ -41,8 +41,8 @@ func (s *Sockets) listen(list []family, ports []uint16) error {
 		if err := s.query(f, everywhere(queryPort)); err != nil {
 			return fmt.Errorf("listening for queries: %w", err)
 		}
-		if err := s.refusal(f); err != nil {
-			return fmt.Errorf("listening for datagrams that are refused: %w", err)
+		if err := s.stray(f); err != nil {
+			return fmt.Errorf("looking for datagrams that go nowhere: %w", err)
 		}
 		for _, p := range ports {
 			if p == interceptPort {
@@ -105,8 +105,8 @@ func (s *Sockets) query(f *family, at unix.Sockaddr) error {
 }
 
 func (f *family) socket(kind int) (int, error) {
-	fd, err := unix.Socket(int(f.proto), kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, f.protocol(kind))
-	if err != nil || f.proto == unix.AF_INET || kind == unix.SOCK_RAW {
+	fd, err := unix.Socket(int(f.proto), kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil || f.proto == unix.AF_INET {
 		return fd, err
 	}
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
@@ -130,7 +130,7 @@ func (s *Sockets) Close() {
 	}
 }
 
-func (s *Sockets) files() []*os.File { return slices.Concat(s.Streams, s.Queries, s.Refusals) }
+func (s *Sockets) files() []*os.File { return slices.Concat(s.Streams, s.Queries, s.Strays) }
 
 // mostSockets is how many the kernel passes in one message.
 const mostSockets = 253
@@ -138,7 +138,7 @@ const mostSockets = 253
 // The message that carries them: a version, what is said of them, how many of
 // them are streams, how many queries.
 const (
-	messageVersion = 2
+	messageVersion = 3
 	messageSize    = 4
 
 	saysRedirected = 1 << 0
@@ -192,11 +192,11 @@ func Receive(fd int) (*Sockets, error) {
 		case n == messageSize && i < int(b[2])+int(b[3]):
 			s.Queries = append(s.Queries, f)
 		default:
-			s.Refusals = append(s.Refusals, f)
+			s.Strays = append(s.Strays, f)
 		}
 	}
 	if n != messageSize || b[0] != messageVersion || flags&unix.MSG_CTRUNC != 0 || len(s.Streams) == 0 ||
-		len(s.Streams) != int(b[2]) || len(s.Queries) == 0 || len(s.Queries) != int(b[3]) || len(s.Refusals) == 0 {
+		len(s.Streams) != int(b[2]) || len(s.Queries) == 0 || len(s.Queries) != int(b[3]) || len(s.Strays) == 0 {
 		s.Close()
 		return nil, errMessage
 	}

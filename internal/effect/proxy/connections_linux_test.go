@@ -329,12 +329,13 @@ func TestDatagrams(t *testing.T) {
 	} {
 		w := newWorld(t, map[string]proxy.Ways{"api.test:443": proxy.TLS})
 		out := w.run(c, "bash", "-c", `for i in 1 2 3; do
-for to in 8.8.8.8/443 api.test/443 2001:db8::1/9 198.18.9.9/1 127.0.0.1/9; do echo x >/dev/udp/$to; done; done
+for to in 8.8.8.8/443 api.test/443 2001:db8::1/9 198.18.9.9/1 127.0.0.1/9 239.1.2.3/5353 ff05::1/9; do echo x >/dev/udp/$to; done; done
 for to in 1.1.1.1/443 2001:db8::2/443; do exec 3<>/dev/udp/$to; echo x >&3; echo x >&3; done 2>&1 | sed 's/.*: //'`)
 		const no = " 2 UDP has no way out"
 		want := []string{
 			"refused udp://8.8.8.8:443" + no, "refused udp://[2001:db8::1]:9" + no, "refused udp://api.test:443" + no,
 			"refused udp://1.1.1.1:443" + no, "refused udp://[2001:db8::2]:443" + no, "refused udp://198.18.9.9:1" + no,
+			"refused udp://239.1.2.3:5353" + no, "refused udp://[ff05::1]:9" + no, // groups
 		}
 		if said := w.policy.said(); !slices.Equal(slices.Sorted(slices.Values(said)), slices.Sorted(slices.Values(want))) ||
 			out != "Connection refused\nConnection refused\n" {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -41,28 +42,26 @@ func (s *Server) datagrams(c *net.UDPConn) {
 	}
 }
 
-// refusalBytes holds the heads of a message of ICMP and of the datagram within.
-const refusalBytes = 128
+// strayBytes holds the heads of a datagram.
+const strayBytes = 128
 
-// strays hears of datagrams that are refused, until the server is closed and all of
-// which it knows have been heard of.
-func (s *Server) strays(c *net.IPConn) {
-	b := make([]byte, refusalBytes)
+// look has datagrams that go nowhere recorded, until the server is closed and all that
+// were sent before have been seen.
+func (s *Server) look(f *os.File) {
+	b := make([]byte, strayBytes)
 	for {
-		n, _, err := c.ReadFromIP(b)
-		switch {
-		case err == nil:
-			s.refused(b[:n])
-		case s.ended(err):
-			s.last(c, b)
+		n, err := f.Read(b)
+		if err != nil {
+			s.last(f, b)
 			return
 		}
+		s.seen(b[:n])
 	}
 }
 
-// last takes what was said before the end.
-func (s *Server) last(c *net.IPConn, b []byte) {
-	raw, err := c.SyscallConn()
+// last takes what came before the end.
+func (s *Server) last(f *os.File, b []byte) {
+	raw, err := f.SyscallConn()
 	if err != nil {
 		return
 	}
@@ -72,20 +71,20 @@ func (s *Server) last(c *net.IPConn, b []byte) {
 			if err != nil {
 				return
 			}
-			s.refused(b[:n])
+			s.seen(b[:n])
 		}
 	})
 }
 
-func (s *Server) refused(message []byte) {
-	if to, is := netns.Refused(message); is {
+func (s *Server) seen(packet []byte) {
+	if to, is := netns.Stray(packet); is {
 		s.stray(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
 	}
 }
 
 // stray has a datagram recorded that goes nowhere, the first one to a place.
 func (s *Server) stray(to netip.AddrPort) {
-	if to.Addr().IsLoopback() { // the sandbox's own, where nobody listens
+	if at := to.Addr(); at.IsLoopback() || at == netns.Own4 || at == netns.Own6 { // the sandbox's own
 		return
 	}
 	t := Target{Way: Datagrams, Host: to.String()}

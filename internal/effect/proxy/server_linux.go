@@ -42,7 +42,7 @@ type Server struct {
 	pipes        *pipes
 	listeners    []*net.TCPListener
 	packets      []*net.UDPConn
-	refusals     []*net.IPConn
+	strays       []*os.File
 	web          *http.Server
 	handed       chan net.Conn // to web
 
@@ -73,8 +73,8 @@ func Serve(s *netns.Sockets, cfg Config) (*Server, error) {
 	for _, p := range srv.packets {
 		srv.start(func() error { srv.datagrams(p); return nil })
 	}
-	for _, p := range srv.refusals {
-		srv.start(func() error { srv.strays(p); return nil })
+	for _, f := range srv.strays {
+		srv.start(func() error { srv.look(f); return nil })
 	}
 	srv.start(func() error { return srv.web.Serve(handedOver{srv}) })
 	return srv, nil
@@ -97,27 +97,19 @@ func (s *Server) take(sockets *netns.Sockets) error {
 		}
 		s.listeners = append(s.listeners, tcp)
 	}
-	var err error
-	if s.packets, err = packets[*net.UDPConn](sockets.Queries); err == nil {
-		s.refusals, err = packets[*net.IPConn](sockets.Refusals)
-	}
-	return err
-}
-
-// packets are sockets that do not listen.
-func packets[C net.PacketConn](files []*os.File) (list []C, err error) {
-	for _, f := range files {
+	for _, f := range sockets.Queries {
 		p, err := net.FilePacketConn(f)
 		if err != nil {
-			return list, err
+			return err
 		}
-		c, is := p.(C)
+		udp, is := p.(*net.UDPConn)
 		if !is {
-			return list, errors.Join(errSocket, p.Close())
+			return errors.Join(errSocket, p.Close())
 		}
-		list = append(list, c)
+		s.packets = append(s.packets, udp)
 	}
-	return list, nil
+	s.strays, sockets.Strays = sockets.Strays, nil // no package of Go's knows such a socket
+	return nil
 }
 
 var (
@@ -137,8 +129,8 @@ func (s *Server) Close(grace time.Duration) {
 		for _, p := range s.packets {
 			_ = p.Close()
 		}
-		for _, p := range s.refusals {
-			_ = p.SetReadDeadline(longAgo())
+		for _, f := range s.strays {
+			_ = f.SetReadDeadline(longAgo())
 		}
 	})
 	t := time.AfterFunc(grace, s.cut)
@@ -151,8 +143,8 @@ func (s *Server) Close(grace time.Duration) {
 		_ = s.web.Close()
 	}
 	s.running.Wait()
-	for _, p := range s.refusals {
-		_ = p.Close()
+	for _, f := range s.strays {
+		_ = f.Close()
 	}
 	s.pipes.close()
 	for range mostConnections {
