@@ -13,14 +13,12 @@ import (
 	"runloop.dev/rlp/launcher/lint"
 )
 
-func (a *app) agentCommand() *cobra.Command {
+func agentCommand(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "agent", Short: "Build, install and inspect agents", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(agentNewCommand(a), agentBuildCommand(a), agentPackCommand(a), a.agentInstallCommand(),
-		a.agentListCommand(), a.agentInspectCommand(), a.agentRemoveCommand())
+	c.AddCommand(agentNewCommand(a), agentBuildCommand(a), agentPackCommand(a), agentInstallCommand(a),
+		agentListCommand(a), agentInspectCommand(a), agentRemoveCommand(a))
 	return c
 }
-
-func showHelp(c *cobra.Command, _ []string) error { return c.Help() }
 
 func agentNewCommand(a *app) *cobra.Command {
 	var lang, dir string
@@ -154,24 +152,4 @@ func printBuilt(a *app, b *agents.Built) error {
 	_, err := fmt.Fprintf(a.stdout, "%s %s: %s (%.1f MB)\n", b.Agent, printable(b.Version), b.Bundle,
 		float64(b.WasmBytes)/1e6)
 	return err
-}
-
-// atLeastOne is the argument rule of commands that take one thing or more.
-func atLeastOne(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef("%s needs a %s; see %s --help", c.CommandPath(), what, c.CommandPath())
-		}
-		return nil
-	}
-}
-
-// exactly is the argument rule of commands that take these things and no more.
-func exactly(what ...string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != len(what) {
-			return usagef("%s takes %s; see %s --help", c.CommandPath(), strings.Join(what, " and "), c.CommandPath())
-		}
-		return nil
-	}
 }

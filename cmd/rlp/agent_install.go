@@ -9,7 +9,7 @@ import (
 	"runloop.dev/rlp/launcher/agents"
 )
 
-func (a *app) agentInstallCommand() *cobra.Command {
+func agentInstallCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "install BUNDLE", Short: "Install an agent, so that other agents can be allowed to launch it",
 		Long: `Install verifies a bundle and compiles it as a launch would, so that its first
@@ -19,11 +19,11 @@ older. Each command that takes a BUNDLE takes its name; other agents launch it b
 that, if agents = ["NAME"] is left of their policies.`,
 		Example: "  rlp agent install agents/critic\n  rlp agent install critic-1.2.0.tar.gz --tenant acme",
 		Args:    exactly("a BUNDLE"),
-		RunE:    func(c *cobra.Command, args []string) error { return a.install(c.Context(), args[0]) },
+		RunE:    func(c *cobra.Command, args []string) error { return installAgent(c.Context(), a, args[0]) },
 	}
 }
 
-func (a *app) install(ctx context.Context, path string) error {
+func installAgent(ctx context.Context, a *app, path string) error {
 	d, old, err := agents.Installer{
 		Reader: a.reader(), Self: selfPath, Compiler: a.self,
 		Slow: func(name string) func() func() { return progress(a.stderr, "compiling "+name+" ...") },
@@ -43,7 +43,7 @@ func (a *app) install(ctx context.Context, path string) error {
 	return nil
 }
 
-func (a *app) agentListCommand() *cobra.Command {
+func agentListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "Print the installed agents", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -71,7 +71,7 @@ func (a *app) agentListCommand() *cobra.Command {
 	}
 }
 
-func (a *app) agentRemoveCommand() *cobra.Command {
+func agentRemoveCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove AGENT...", Short: "Remove installed agents", Args: atLeastOne("AGENT"),
 		RunE: func(_ *cobra.Command, names []string) error {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/kb"
@@ -17,34 +16,19 @@ import (
 	"runloop.dev/rlp/launcher/runs"
 )
 
-// filterFlags are the flags by which records are asked for.
-func filterFlags(f *auditlog.Filter, fs *pflag.FlagSet) {
-	fs.StringVar(&f.Run, "run", "", "only the run `ID`")
-	fs.StringVar(&f.Agent, "agent", "", "only the agent `NAME`")
-	narrowerFlags(f, fs)
-}
-
-// narrowerFlags are those that make sense of one run, too.
-func narrowerFlags(f *auditlog.Filter, fs *pflag.FlagSet) {
-	fs.StringVar(&f.Family, "family", "", "only this family or capability, such as fs or fs.write")
-	fs.StringVar(&f.Decision, "decision", "", "only `allow|deny`")
-	fs.StringVar(&f.Since, "since", "", "only from then on: a time (2026-01-02T15:04:05Z) or an age (90m, 24h, 7d)")
-	fs.IntVar(&f.Limit, "limit", 0, "only the last `N`; 0: all")
-}
-
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "audit", Short: "Read what agents did", Args: cobra.NoArgs, RunE: showHelp}
-	c.AddCommand(a.auditVerifyCommand(), a.auditProofCommand(), a.auditCheckpointCommand(), a.auditKeyCommand(),
-		a.auditPruneCommand())
-	c.AddCommand(a.auditListCommand(), a.auditShowCommand(), a.auditTailCommand(), a.auditScanCommand(),
-		a.auditExportCommand())
+	c.AddCommand(auditVerifyCommand(a), auditProofCommand(a), auditCheckpointCommand(a), auditKeyCommand(a),
+		auditPruneCommand(a))
+	c.AddCommand(auditListCommand(a), auditShowCommand(a), auditTailCommand(a), auditScanCommand(a),
+		auditExportCommand(a))
 	for _, sub := range c.Commands() {
 		refuseEmpty(sub)
 	}
 	return c
 }
 
-func (a *app) auditListCommand() *cobra.Command {
+func auditListCommand(a *app) *cobra.Command {
 	var f auditlog.Filter
 	var tree bool
 	c := &cobra.Command{
@@ -55,9 +39,9 @@ func (a *app) auditListCommand() *cobra.Command {
 			}
 			return a.withStore(c.Context(), f, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
 				if tree {
-					return a.printRecords(auditlog.Tree(ctx, s, filter), filter)
+					return printRecords(a, auditlog.Tree(ctx, s, filter), filter)
 				}
-				return a.printFound(ctx, s, filter)
+				return printFound(ctx, a, s, filter)
 			})
 		},
 	}
@@ -66,7 +50,7 @@ func (a *app) auditListCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) auditShowCommand() *cobra.Command {
+func auditShowCommand(a *app) *cobra.Command {
 	var f auditlog.Filter
 	c := &cobra.Command{
 		Use: "show RUN", Short: "Print everything of one run", Args: exactly("a RUN"),
@@ -78,7 +62,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 				if err := auditlog.Known(ctx, s, filter.Run); err != nil {
 					return err
 				}
-				return a.printFound(ctx, s, filter)
+				return printFound(ctx, a, s, filter)
 			})
 		},
 	}
@@ -86,7 +70,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) auditTailCommand() *cobra.Command {
+func auditTailCommand(a *app) *cobra.Command {
 	var f auditlog.Filter
 	c := &cobra.Command{
 		Use: "tail", Short: "Print records as they are made, until interrupted", Args: cobra.NoArgs,
@@ -112,7 +96,7 @@ func (a *app) auditTailCommand() *cobra.Command {
 					return err
 				}
 			}
-			err = a.printEach(kb.Tail(c.Context(), kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, filter))
+			err = printEach(a, kb.Tail(c.Context(), kb.Options{Home: h.Dir(), Tenant: h.Tenant()}, filter))
 			if errors.Is(err, context.Canceled) {
 				return nil
 			}
@@ -123,18 +107,11 @@ func (a *app) auditTailCommand() *cobra.Command {
 	return c
 }
 
-// withStore opens the store for one question.
-func (a *app) withStore(
-	ctx context.Context, f auditlog.Filter, ask func(context.Context, *kb.Store, kb.Filter) error,
-) error {
-	return auditlog.With(ctx, a.reader(), f, time.Now(), ask)
-}
-
 // printFound prints the records that filter asks for: with --json the very lines
 // that the log's tree is made of.
-func (a *app) printFound(ctx context.Context, s *kb.Store, filter kb.Filter) error {
+func printFound(ctx context.Context, a *app, s *kb.Store, filter kb.Filter) error {
 	if !a.json {
-		return a.printRecords(runs.Records(ctx, s, filter), filter)
+		return printRecords(a, runs.Records(ctx, s, filter), filter)
 	}
 	out := bufio.NewWriterSize(a.stdout, 64<<10)
 	for line, err := range s.Lines(ctx, filter) {
@@ -157,7 +134,7 @@ func (a *app) printFound(ctx context.Context, s *kb.Store, filter kb.Filter) err
 
 // printRecords prints the records that a filter asked for: on a terminal through a
 // pager, in lines of a page.
-func (a *app) printRecords(records iter.Seq2[audit.Record, error], of kb.Filter) (err error) {
+func printRecords(a *app, records iter.Seq2[audit.Record, error], of kb.Filter) (err error) {
 	n := 0
 	all := func(yield func(audit.Record, error) bool) {
 		for r, err := range records {
@@ -167,9 +144,9 @@ func (a *app) printRecords(records iter.Seq2[audit.Record, error], of kb.Filter)
 		}
 	}
 	if a.json || !isTerminal(a.stdout) {
-		err = a.printEach(all)
+		err = printEach(a, all)
 	} else {
-		err = paged(a, func() error { return a.printEach(all) })
+		err = paged(a, func() error { return printEach(a, all) })
 	}
 	text := "no records yet"
 	if of != (kb.Filter{}) {
@@ -179,12 +156,12 @@ func (a *app) printRecords(records iter.Seq2[audit.Record, error], of kb.Filter)
 	return err
 }
 
-func (a *app) printEach(records iter.Seq2[audit.Record, error]) error {
+func printEach(a *app, records iter.Seq2[audit.Record, error]) error {
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
-		line, err := a.recordLine(&r)
+		line, err := recordLine(a, &r)
 		if err != nil {
 			return err
 		}
@@ -195,7 +172,7 @@ func (a *app) printEach(records iter.Seq2[audit.Record, error]) error {
 	return nil
 }
 
-func (a *app) recordLine(r *audit.Record) (string, error) {
+func recordLine(a *app, r *audit.Record) (string, error) {
 	if a.json {
 		line, err := r.AppendJSON(nil)
 		return string(line), err
@@ -205,4 +182,11 @@ func (a *app) recordLine(r *audit.Record) (string, error) {
 		width = pageWidth
 	}
 	return runs.RecordLine(r, width, a.color(a.stdout)), nil
+}
+
+// withRun opens the store and finds the run that text names.
+func withRun(ctx context.Context, a *app, text string, do func(context.Context, *kb.Store, string) error) error {
+	return a.withStore(ctx, auditlog.Filter{Run: text}, func(ctx context.Context, s *kb.Store, f kb.Filter) error {
+		return do(ctx, s, f.Run)
+	})
 }

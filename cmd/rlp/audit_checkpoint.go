@@ -11,7 +11,7 @@ import (
 	"runloop.dev/rlp/launcher/auditlog"
 )
 
-func (a *app) auditCheckpointCommand() *cobra.Command {
+func auditCheckpointCommand(a *app) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use: "checkpoint", Short: "Print a signed checkpoint of the log as it is now, and publish it", Args: cobra.NoArgs,
@@ -30,7 +30,7 @@ told of it, and of what they could not be told before.`,
 				if err != nil {
 					return err
 				}
-				return a.printCheckpoint(p)
+				return printCheckpoint(a, p)
 			})
 		},
 	}
@@ -38,7 +38,7 @@ told of it, and of what they could not be told before.`,
 	return c
 }
 
-func (a *app) printCheckpoint(p *auditlog.Published) error {
+func printCheckpoint(a *app, p *auditlog.Published) error {
 	var err error
 	switch {
 	case a.json:
@@ -58,7 +58,7 @@ func (a *app) printCheckpoint(p *auditlog.Published) error {
 	return &statusError{Status: launcher.StatusUnavailable, Err: errors.New(p.Untold)}
 }
 
-func (a *app) auditKeyCommand() *cobra.Command {
+func auditKeyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "key", Short: "Print the public key that the log's checkpoints and proofs are believed by", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -10,7 +10,7 @@ import (
 	"runloop.dev/rlp/launcher/auditlog"
 )
 
-func (a *app) auditExportCommand() *cobra.Command {
+func auditExportCommand(a *app) *cobra.Command {
 	f := auditlog.ExportQuery{Version: version, Getenv: a.getenv, Stdout: a.stdout}
 	c := &cobra.Command{
 		Use: "export", Short: "Write records for other programs: JSON lines, CSV, OCSF events, OpenTelemetry spans",
@@ -30,7 +30,7 @@ Without --output spans go to $OTEL_EXPORTER_OTLP_ENDPOINT, if that is set.`,
   rlp audit export --format ocsf --since 24h | vector --config siem.yaml
   rlp audit export --format otlp --output http://localhost:4318 --cursor otlp.cursor --follow
   rlp audit export --format csv --decision deny --output denied.csv`,
-		RunE: func(c *cobra.Command, _ []string) error { return a.auditExport(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return auditExport(c.Context(), a, f) },
 	}
 	filterFlags(&f.Filter, c.Flags())
 	c.Flags().StringVar(&f.Format, "format", "jsonl", "`jsonl|ocsf|otlp|csv`")
@@ -40,7 +40,7 @@ Without --output spans go to $OTEL_EXPORTER_OTLP_ENDPOINT, if that is set.`,
 	return c
 }
 
-func (a *app) auditExport(ctx context.Context, q auditlog.ExportQuery) error {
+func auditExport(ctx context.Context, a *app, q auditlog.ExportQuery) error {
 	x, err := auditlog.NewExport(a.reader(), q)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 )
 
 // verifyProof checks the proofs of a file without any log.
-func (a *app) verifyProof(f auditlog.Check, proof string) error {
+func verifyProof(a *app, f auditlog.Check, proof string) error {
 	switch {
 	case f.Key == "":
 		return usagef("--proof is believed by a public key alone: give the one that you hold with --key (rlp audit key " +
@@ -25,7 +25,7 @@ func (a *app) verifyProof(f auditlog.Check, proof string) error {
 	if err != nil {
 		return err
 	}
-	return ending(found(check.OK), a.printProofCheck(check))
+	return ending(found(check.OK), printProofCheck(a, check))
 }
 
 // found is the exit status of a check.
@@ -36,7 +36,7 @@ func found(ok bool) int {
 	return launcher.StatusFinding
 }
 
-func (a *app) printProofCheck(c *auditlog.ProofCheck) error {
+func printProofCheck(a *app, c *auditlog.ProofCheck) error {
 	if a.json {
 		return a.printJSON(c)
 	}

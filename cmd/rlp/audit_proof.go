@@ -14,7 +14,7 @@ import (
 
 type proofFlags struct{ run, since, out string }
 
-func (a *app) auditProofCommand() *cobra.Command {
+func auditProofCommand(a *app) *cobra.Command {
 	var f proofFlags
 	c := &cobra.Command{
 		Use: "proof N... | --run ID | --since FILE", Short: "Write what a stranger can check of the log, without the log",
@@ -41,7 +41,7 @@ rlp audit verify --proof FILE --key K, or any tool that knows RFC 6962.`,
 				if err != nil {
 					return err
 				}
-				return a.giveProofs(proofs, size, f.out)
+				return giveProofs(a, proofs, size, f.out)
 			})
 		},
 	}
@@ -75,7 +75,7 @@ func (f *proofFlags) seqs(args []string) ([]uint64, error) {
 }
 
 // giveProofs writes proofs to where they are wanted.
-func (a *app) giveProofs(proofs []auditlog.Proof, size uint64, out string) error {
+func giveProofs(a *app, proofs []auditlog.Proof, size uint64, out string) error {
 	var all []byte
 	for i, p := range proofs {
 		if i > 0 {

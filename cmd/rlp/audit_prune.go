@@ -15,7 +15,7 @@ type pruneFlags struct {
 	dryRun       bool
 }
 
-func (a *app) auditPruneCommand() *cobra.Command {
+func auditPruneCommand(a *app) *cobra.Command {
 	var f pruneFlags
 	c := &cobra.Command{
 		Use: "prune (--before TIME | --keep AGE)", Short: "Remove old records, and leave a log that still verifies",
@@ -36,7 +36,7 @@ hold, and the log verifies. Export first what must be kept.`,
 				if err != nil {
 					return err
 				}
-				return a.printPruning(p)
+				return printPruning(a, p)
 			})
 		},
 	}
@@ -70,7 +70,7 @@ func (f *pruneFlags) time(now time.Time) (time.Time, error) {
 	return time.UnixMilli(ms), nil
 }
 
-func (a *app) printPruning(p *auditlog.Pruning) error {
+func printPruning(a *app, p *auditlog.Pruning) error {
 	if a.json {
 		return a.printJSON(p)
 	}

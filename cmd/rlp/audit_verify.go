@@ -13,7 +13,7 @@ import (
 	"runloop.dev/rlp/launcher/auditlog"
 )
 
-func (a *app) auditVerifyCommand() *cobra.Command {
+func auditVerifyCommand(a *app) *cobra.Command {
 	var f auditlog.Check
 	var proof string
 	c := &cobra.Command{
@@ -34,7 +34,7 @@ It ends with 1 when it finds tampering or damage.`,
 				return err
 			}
 			if proof != "" {
-				return a.verifyProof(f, proof)
+				return verifyProof(a, f, proof)
 			}
 			if f.Run != "" && f.Since != "" {
 				return usagef("--run and --since cannot be given together: a run is checked whole")
@@ -43,7 +43,7 @@ It ends with 1 when it finds tampering or damage.`,
 			if v == nil {
 				return err
 			}
-			return errors.Join(ending(found(v.OK), a.printVerification(v)), err)
+			return errors.Join(ending(found(v.OK), printVerification(a, v)), err)
 		},
 	}
 	fs := c.Flags()
@@ -57,7 +57,7 @@ It ends with 1 when it finds tampering or damage.`,
 	return c
 }
 
-func (a *app) printVerification(v *ask.Verification) error {
+func printVerification(a *app, v *ask.Verification) error {
 	if a.json {
 		return a.printJSON(v)
 	}

@@ -1,45 +1,42 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
-	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 )
 
-func (a *app) capsCommand() *cobra.Command {
+func capsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "caps", Short: "See what an agent asks for, what is left of it, and why", Args: cobra.NoArgs,
 		RunE: showHelp,
 	}
-	c.AddCommand(a.capsLintCommand(), a.capsShowCommand(), a.capsDiffCommand(), a.capsExplainCommand(),
-		a.capsSuggestCommand(), a.capsWhatifCommand(), a.capsOverrideCommand(), a.capsProfilesCommand(),
-		a.capsFamiliesCommand(), a.capsSchemaCommand())
+	c.AddCommand(capsLintCommand(a), capsShowCommand(a), capsDiffCommand(a), capsExplainCommand(a),
+		capsSuggestCommand(a), capsWhatifCommand(a), capsOverrideCommand(a), capsProfilesCommand(a),
+		capsFamiliesCommand(a), capsSchemaCommand(a))
 	return c
 }
 
-func (a *app) capsShowCommand() *cobra.Command {
+func capsShowCommand(a *app) *cobra.Command {
 	var f compose.Flags
 	c := &cobra.Command{
 		Use: "show BUNDLE", Short: "Print base, layers and what is left", Args: exactly("a BUNDLE"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			c, h, err := a.holding(args[0], f)
+			c, h, err := holdingOf(a, args[0], f)
 			if err != nil {
 				return err
 			}
 			if a.json {
 				return a.printJSON(h)
 			}
-			a.unsetNote(c)
-			a.printHolding(h, c.Paths)
-			a.printTools(h.Tools)
+			unsetNote(a, c)
+			printHolding(a, h, c.Paths)
+			printTools(a, h.Tools)
 			return nil
 		},
 	}
@@ -47,7 +44,7 @@ func (a *app) capsShowCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) capsDiffCommand() *cobra.Command {
+func capsDiffCommand(a *app) *cobra.Command {
 	var f compose.Flags
 	c := &cobra.Command{
 		Use: "diff BUNDLE", Short: "Print what each layer took away, and unused override entries", Args: exactly("a BUNDLE"),
@@ -60,8 +57,8 @@ func (a *app) capsDiffCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(diff)
 			}
-			a.unsetNote(c)
-			a.printDiff(diff)
+			unsetNote(a, c)
+			printDiff(a, diff)
 			return nil
 		},
 	}
@@ -69,7 +66,7 @@ func (a *app) capsDiffCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) capsExplainCommand() *cobra.Command {
+func capsExplainCommand(a *app) *cobra.Command {
 	var f compose.Flags
 	var q ask.Query
 	c := &cobra.Command{
@@ -107,7 +104,7 @@ A REQUEST is ` + ask.RequestForms + `.`,
 			if q.At > 0 && q.Run == "" {
 				return usagef("--at is a record of a run: say which with --run; rlp audit list prints both")
 			}
-			return a.explain(cmd.Context(), bundle, f, q)
+			return explainDecision(cmd.Context(), a, bundle, f, q)
 		},
 	}
 	registerPolicy(c.Flags(), &f)
@@ -119,7 +116,7 @@ A REQUEST is ` + ask.RequestForms + `.`,
 	return c
 }
 
-func (a *app) capsSchemaCommand() *cobra.Command {
+func capsSchemaCommand(a *app) *cobra.Command {
 	kinds := []string{
 		string(policy.KindPolicy), string(policy.KindManifest), string(policy.KindOverride),
 		string(policy.KindProfile), string(policy.KindGrant),
@@ -143,16 +140,8 @@ func (a *app) capsSchemaCommand() *cobra.Command {
 	}
 }
 
-// unsetNote says on stderr which placeholders are left out of what is printed.
-func (a *app) unsetNote(c *compose.Composition) {
-	for _, p := range c.Unset {
-		a.say(fmt.Sprintf("{%s} has no value, so what it grants is left out (%s); give it with --param %s=PATH",
-			p.Name, printable(p.Description), p.Name))
-	}
-}
-
 // holding is what a launch of the bundle at a path would hold.
-func (a *app) holding(path string, f compose.Flags) (*compose.Composition, *ask.Holding, error) {
+func holdingOf(a *app, path string, f compose.Flags) (*compose.Composition, *ask.Holding, error) {
 	c, err := a.compose(path, f)
 	if err != nil {
 		return nil, nil, err
@@ -163,111 +152,4 @@ func (a *app) holding(path string, f compose.Flags) (*compose.Composition, *ask.
 	}
 	h, err := ask.Show(s)
 	return c, h, err
-}
-
-// printHolding prints for a person what an agent holds.
-func (a *app) printHolding(h *ask.Holding, paths launcher.Paths) {
-	fmt.Fprintln(a.stdout, "base")
-	a.list(beside(h.Plan.Base, paths))
-	for _, l := range h.Layers {
-		var lines []string
-		for _, ch := range l.Changes {
-			lines = append(lines, changeLine(ch))
-		}
-		if len(lines) > 0 {
-			fmt.Fprintln(a.stdout, printable(l.Name))
-			a.list(lines)
-		}
-	}
-	fmt.Fprintln(a.stdout, "effective")
-	a.list(h.Effective)
-	for _, s := range h.Except {
-		fmt.Fprintf(a.stdout, "  except %s\n", printable(s))
-	}
-	fmt.Fprintln(a.stdout, "limits")
-	for l := range caps.NumLimits {
-		if v, ok := h.Limits[l.String()]; ok {
-			fmt.Fprintf(a.stdout, "  %s = %d\n", l, v)
-		}
-	}
-	for _, low := range h.Lower {
-		fmt.Fprintf(a.stdout, "  %s\n", printable(low.String()))
-	}
-	for _, section := range []struct {
-		name  string
-		lines []string
-	}{
-		{"hidden tools", h.Hidden},
-		{"constraints", ask.Conditions(h.Plan.Effective.Constraints())},
-		{"leases", h.Leases},
-		{"routes", ask.RouteLines(h.Routes)},
-	} {
-		if len(section.lines) > 0 {
-			fmt.Fprintln(a.stdout, section.name)
-			a.list(section.lines)
-		}
-	}
-}
-
-// printPlan prints what a launch under p would hold.
-func (a *app) printPlan(p launcher.Policy, paths launcher.Paths) error {
-	h, err := ask.Hold(p)
-	if err != nil {
-		return err
-	}
-	a.printHolding(h, paths)
-	return nil
-}
-
-// beside are the capabilities of a base, each path beside what it was written as
-// where links led it elsewhere.
-func beside(base caps.Set, paths launcher.Paths) []string {
-	var lines []string
-	for _, g := range base.Grants() {
-		for _, line := range g.Strings() {
-			for _, r := range paths.Redirects {
-				if r.Family == g.Family && r.Path == g.Scope && r.Layer == "base" {
-					line += fmt.Sprintf("  (written %s, %s)", r.Written, r.Pos)
-				}
-			}
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-func (a *app) list(lines []string) {
-	if len(lines) == 0 {
-		lines = []string{"nothing"}
-	}
-	for _, l := range lines {
-		fmt.Fprintf(a.stdout, "  %s\n", printable(l))
-	}
-}
-
-func changeLine(c launcher.Change) string {
-	s := fmt.Sprintf("%-8s %s", c.Kind, c.Capability)
-	if c.Source != "" {
-		s += "  (" + c.Source + ")"
-	}
-	return s
-}
-
-func (a *app) printDiff(d *ask.Diff) {
-	for _, s := range d.Kept {
-		fmt.Fprintf(a.stdout, "%-8s %s\n", "kept", printable(s))
-	}
-	for _, c := range d.Changes {
-		line := fmt.Sprintf("%-8s %s  (%s", c.Kind, c.Capability, c.Layer)
-		if c.Source != "" {
-			line += " " + c.Source
-		}
-		if c.Kind == caps.Ignored.String() {
-			line += ": not in the base"
-		}
-		fmt.Fprintln(a.stdout, printable(line+")"))
-	}
-	for _, s := range d.Bounded {
-		fmt.Fprintf(a.stdout, "%-8s %s\n", "bounded", printable(s))
-	}
 }

@@ -63,14 +63,14 @@ func namesBundle() []string {
 }
 
 // complete teaches a command, and those below it, what to offer to a shell.
-func (a *app) complete(c *cobra.Command) {
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) { a.completeFlag(c, f) })
+func completeWords(a *app, c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) { completeFlag(a, c, f) })
 	words, ok := argumentWords[c.CommandPath()]
 	switch {
 	case ok:
-		c.ValidArgsFunction = a.offer(words)
+		c.ValidArgsFunction = offerWords(a, words)
 	case slices.Contains(namesBundle(), c.CommandPath()):
-		names := a.offer(agentWords)
+		names := offerWords(a, agentWords)
 		c.ValidArgsFunction = func(c *cobra.Command, taken []string, begun string) (
 			found []cobra.Completion, and cobra.ShellCompDirective,
 		) {
@@ -81,25 +81,25 @@ func (a *app) complete(c *cobra.Command) {
 		}
 	}
 	for _, below := range c.Commands() {
-		a.complete(below)
+		completeWords(a, below)
 	}
 }
 
 var alternatives = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([a-z_]+(?:\\|[a-z_]+)+)`") })
 
-func (a *app) completeFlag(c *cobra.Command, f *pflag.Flag) {
+func completeFlag(a *app, c *cobra.Command, f *pflag.Flag) {
 	words, ok := flagWords[f.Name]
 	if m := alternatives().FindStringSubmatch(f.Usage); m != nil {
 		fixed := strings.Split(m[1], "|")
 		words, ok = func(context.Context, *app) []string { return fixed }, true
 	}
 	if ok {
-		_ = c.RegisterFlagCompletionFunc(f.Name, a.offer(words)) // one that has its own keeps it
+		_ = c.RegisterFlagCompletionFunc(f.Name, offerWords(a, words)) // one that has its own keeps it
 	}
 }
 
 // offer is a source in the form that cobra asks. It has a second: people wait.
-func (a *app) offer(words wordSource) cobra.CompletionFunc {
+func offerWords(a *app, words wordSource) cobra.CompletionFunc {
 	return func(c *cobra.Command, taken []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx := c.Context()
 		if ctx == nil {
@@ -115,7 +115,7 @@ func (a *app) offer(words wordSource) cobra.CompletionFunc {
 }
 
 // present is the home, if it is there.
-func (a *app) present() (home.Home, bool) {
+func presentWords(a *app) (home.Home, bool) {
 	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
 	if err != nil {
 		return home.Home{}, false
@@ -131,7 +131,7 @@ func (a *app) present() (home.Home, bool) {
 }
 
 func profileWords(_ context.Context, a *app) []string {
-	h, ok := a.present()
+	h, ok := presentWords(a)
 	if !ok {
 		return policy.BuiltinProfiles()
 	}
@@ -140,7 +140,7 @@ func profileWords(_ context.Context, a *app) []string {
 }
 
 func agentWords(_ context.Context, a *app) []string {
-	h, ok := a.present()
+	h, ok := presentWords(a)
 	if !ok {
 		return nil
 	}
@@ -150,7 +150,7 @@ func agentWords(_ context.Context, a *app) []string {
 
 // tokenWords are those that can be revoked yet.
 func tokenWords(_ context.Context, a *app) []string {
-	h, ok := a.present()
+	h, ok := presentWords(a)
 	if !ok {
 		return nil
 	}
@@ -177,7 +177,7 @@ const mostRuns = 50
 
 // runWords are the newest runs.
 func runWords(ctx context.Context, a *app) []string {
-	if _, ok := a.present(); !ok || emptyHome(a) != nil {
+	if _, ok := presentWords(a); !ok || emptyHome(a) != nil {
 		return nil
 	}
 	var runs []string

@@ -12,7 +12,6 @@ import (
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/daemon"
-	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -20,7 +19,7 @@ import (
 // those who want them.
 const mostLaunches = 64
 
-func (a *app) daemonCommand() *cobra.Command {
+func daemonCommand(a *app) *cobra.Command {
 	var idle time.Duration
 	c := &cobra.Command{
 		Use:   "daemon",
@@ -51,18 +50,15 @@ launch start one.`,
 		start,
 		&cobra.Command{
 			Use: "status", Short: "Say whether a daemon serves, and what it did", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.askTheDaemon(daemon.Status) },
+			RunE: func(*cobra.Command, []string) error { return askTheDaemon(a, daemon.Status) },
 		},
 		&cobra.Command{
 			Use: "stop", Short: "End the daemon when its launches have ended", Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error { return a.stopDaemon(c.Context()) },
+			RunE: func(c *cobra.Command, _ []string) error { return stopDaemon(c.Context(), a) },
 		},
 	)
 	return c
 }
-
-// runDir is the folder of sockets and locks.
-func runDir(h home.Home) string { return filepath.Join(h.Dir(), "run") }
 
 // daemon serves until it is idle for long enough, or told to stop.
 func (a *app) daemon(ctx context.Context, idle time.Duration) error {
@@ -88,31 +84,16 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	err = daemon.Serve(ctx, daemon.Options{
 		Dir: runDir(h), Since: time.Now(), Idle: idle, Most: mostLaunches,
 		Handle: func(ctx context.Context, call *daemon.Call) daemon.Outcome {
-			return a.launchFor(ctx, call, invoker{home: h.Dir(), own: a.environment})
+			return launchFor(ctx, a, call, invoker{home: h.Dir(), own: a.environment})
 		},
-		Ready: func() { a.serving(h, idle) },
+		Ready: func() { tellDaemonServing(a, h, idle) },
 		Over:  func() { closed = a.closeKept() },
 	})
 	return errors.Join(daemonErr(err), closed)
 }
 
-func daemonErr(err error) error {
-	if err == nil {
-		return nil
-	}
-	switch {
-	case errors.Is(err, daemon.ErrUnsupported):
-		return &statusError{Status: launcher.StatusUnsupported, Err: err}
-	case errors.Is(err, daemon.ErrNobody):
-		err = fmt.Errorf("%w; rlp daemon start starts one", err)
-	case errors.Is(err, daemon.ErrServed):
-		err = fmt.Errorf("%w; rlp daemon status shows it, rlp daemon stop ends it", err)
-	}
-	return &statusError{Status: launcher.StatusUnavailable, Err: err}
-}
-
 // serving says that clients can connect.
-func (a *app) serving(h home.Home, idle time.Duration) {
+func tellDaemonServing(a *app, h home.Home, idle time.Duration) {
 	path := filepath.Join(runDir(h), daemon.SocketName)
 	switch {
 	case a.json:
@@ -123,30 +104,9 @@ func (a *app) serving(h home.Home, idle time.Duration) {
 	}
 }
 
-// askTheDaemon prints what the helper says of itself.
-func (a *app) askTheDaemon(kind byte) error {
-	h, err := a.home()
-	if err != nil {
-		return err
-	}
-	state, err := daemon.Ask(filepath.Join(runDir(h), daemon.SocketName), kind)
-	if err != nil {
-		return daemonErr(err)
-	}
-	if a.json {
-		return a.printJSON(state)
-	}
-	fmt.Fprintf(a.stdout, "process %d, since %s\nrunning %d, done %d\n", state.PID, state.Since.UTC().Format(time.RFC3339),
-		state.Running, state.Done)
-	for _, why := range sortedKeys(state.Declined) {
-		fmt.Fprintf(a.stdout, "declined %d: %s\n", state.Declined[why], printable(why))
-	}
-	return nil
-}
-
 // stopDaemon has the helper end, and waits until it has.
-func (a *app) stopDaemon(ctx context.Context) error {
-	if err := a.askTheDaemon(daemon.Stop); err != nil {
+func stopDaemon(ctx context.Context, a *app) error {
+	if err := askTheDaemon(a, daemon.Stop); err != nil {
 		return err
 	}
 	h, err := a.home()

@@ -18,7 +18,7 @@ func (a *app) begin(c *compose.Composition, f launchFlags) error {
 	if s == nil {
 		return nil
 	}
-	if s.declined = a.cannot(c, f); s.declined != "" {
+	if s.declined = cannot(a, c, f); s.declined != "" {
 		return errSilent
 	}
 	if err := s.call.Begin(); err != nil {
@@ -30,7 +30,7 @@ func (a *app) begin(c *compose.Composition, f launchFlags) error {
 
 // cannot says what a helper cannot do as the client itself would; "" if it can
 // do all of it.
-func (a *app) cannot(c *compose.Composition, f launchFlags) string {
+func cannot(a *app, c *compose.Composition, f launchFlags) string {
 	asks := func(families ...caps.Family) bool {
 		return slices.ContainsFunc(c.Policy.Base, func(e caps.Entry) bool {
 			return slices.Contains(families, e.Grant.Family)
@@ -42,17 +42,17 @@ func (a *app) cannot(c *compose.Composition, f launchFlags) string {
 		return "it is not to be used"
 	case c.Home.Dir() != a.invoker.home:
 		return "another home"
-	case a.strayHome():
+	case strayHome(a):
 		return "a home that is written relatively"
 	case asks(caps.Exec, caps.MCP, caps.Agents), c.Program != nil:
 		return "programs, servers of tools or other agents" // their processes would be the helper's
 	case slices.ContainsFunc(c.Bundle.Tools, func(t bundles.Tool) bool { return t.Exec != nil }):
 		return "a tool that is a program"
-	case !a.hasRoom(c):
+	case !hasRoom(a, c):
 		return "no memory left for another run"
 	case provider != "age" && provider != "env" && asks(caps.Secrets, caps.Model, caps.Net):
 		return "secrets that the session keeps"
-	case c.Config.Security.Confirm == "ask" && a.mayAsk(c):
+	case c.Config.Security.Confirm == "ask" && mayAsk(a, c):
 		return "a question at the terminal"
 	case (f.turns || f.input == "-") && isTerminal(a.stdin):
 		return "input from the terminal"
@@ -61,11 +61,11 @@ func (a *app) cannot(c *compose.Composition, f launchFlags) string {
 	case slices.ContainsFunc(c.Config.Audit.Publish, publishesIntoOwn):
 		return ownPath
 	}
-	return a.foreignVariable()
+	return foreignVariable(a)
 }
 
 // hasRoom reports whether the run need not wait for the memory that it may have.
-func (a *app) hasRoom(c *compose.Composition) bool {
+func hasRoom(a *app, c *compose.Composition) bool {
 	plan, err := launcher.NewPlan(c.Policy)
 	if err != nil {
 		return true // which the launch says
@@ -75,14 +75,14 @@ func (a *app) hasRoom(c *compose.Composition) bool {
 }
 
 // mayAsk reports whether a person may be asked something during the run.
-func (a *app) mayAsk(c *compose.Composition) bool {
+func mayAsk(a *app, c *compose.Composition) bool {
 	return c.Config.Security.ConfirmExternalActions || slices.ContainsFunc(c.Bundle.Tools, func(t bundles.Tool) bool {
 		return t.Confirm
 	})
 }
 
 // strayHome reports whether a home depends on where the client is.
-func (a *app) strayHome() bool {
+func strayHome(a *app) bool {
 	for _, dir := range []string{a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME")} {
 		if dir != "" && !filepath.IsAbs(dir) {
 			return true
@@ -92,7 +92,7 @@ func (a *app) strayHome() bool {
 }
 
 // foreignVariable names a variable that the process has read another value of.
-func (a *app) foreignVariable() string {
+func foreignVariable(a *app) string {
 	for _, name := range processVariables() {
 		mine, set := a.invoker.own.lookup(name)
 		theirs, sets := a.lookup(name)

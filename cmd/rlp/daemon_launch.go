@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"runloop.dev/rlp/internal/serve/daemon"
 )
 
 // launchFor does one launch for a client: the very same invocation, with what
 // is the client's in the place of what is this process's.
-func (a *app) launchFor(ctx context.Context, call *daemon.Call, s invoker) daemon.Outcome {
+func launchFor(ctx context.Context, a *app, call *daemon.Call, s invoker) daemon.Outcome {
 	s.call = call
 	env := environment{
 		args: call.Args, env: call.Env, stdin: call.Stdin, stdout: call.Stdout, stderr: call.Stderr,
@@ -22,5 +20,3 @@ func (a *app) launchFor(ctx context.Context, call *daemon.Call, s invoker) daemo
 	status := invoke(ctx, env)
 	return daemon.Outcome{Status: status, Declined: s.declined}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

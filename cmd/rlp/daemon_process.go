@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,19 +14,9 @@ import (
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/strictjson"
 	"runloop.dev/rlp/internal/serve/daemon"
+	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )
-
-// An invoker is the process for which the daemon does an invocation: what
-// any other invocation takes from its own process, that one takes from here.
-type invoker struct {
-	call *daemon.Call
-	dir  string      // the client's folder, as the client would write it
-	home string      // the one that is served
-	own  environment // of the helper's process
-
-	declined string // why the client has to launch by itself
-}
 
 // getwd is where relative paths begin.
 func (a *app) getwd() (string, error) {
@@ -65,11 +57,11 @@ func (a *app) self() (string, error) {
 	return "/proc/self/exe", nil
 }
 
-// startDaemon starts a daemon behind a launch that found none, where
+// beginDaemon starts a daemon behind a launch that found none, where
 // the operator asked for that. It has nothing of this invocation but the home
 // and what the process itself reads; that it cannot be started is no error of
 // the run.
-func (a *app) startDaemon(c *compose.Composition, f launchFlags) {
+func beginDaemon(a *app, c *compose.Composition, f launchFlags) {
 	if c.Config.Daemon.Start != "auto" || a.invoker != nil || f.noDaemon || f.dryRun || a.getenv(daemonVariable) == "off" {
 		return
 	}
@@ -85,14 +77,14 @@ func (a *app) startDaemon(c *compose.Composition, f launchFlags) {
 		return
 	}
 	defer null.Close()
-	if p, err := a.daemonProcess(c.Home, null, "--quiet"); err == nil {
+	if p, err := daemonProcess(a, c.Home, null, "--quiet"); err == nil {
 		_ = p.Release() // it outlives this process
 	}
 }
 
 // daemonProcess starts a daemon of the home, which prints on out. It has nothing of
 // this invocation but the home and what the process itself reads.
-func (a *app) daemonProcess(h home.Home, out *os.File, flags ...string) (*os.Process, error) {
+func daemonProcess(a *app, h home.Home, out *os.File, flags ...string) (*os.Process, error) {
 	self, err := selfPath()
 	if err != nil {
 		return nil, err
@@ -124,7 +116,7 @@ func startByHand(a *app, idle time.Duration) error {
 	client, err := daemon.Dial(filepath.Join(runDir(h), daemon.SocketName))
 	if err == nil {
 		client.Close()
-		return a.askTheDaemon(daemon.Status) // it serves already
+		return askTheDaemon(a, daemon.Status) // it serves already
 	}
 	flags := []string{"--json"}
 	if idle != 0 {
@@ -135,7 +127,7 @@ func startByHand(a *app, idle time.Duration) error {
 		return err
 	}
 	defer says.Close()
-	p, err := a.daemonProcess(h, out, flags...)
+	p, err := daemonProcess(a, h, out, flags...)
 	if err = errors.Join(err, out.Close()); err != nil {
 		return daemonErr(err)
 	}
@@ -149,7 +141,7 @@ func startByHand(a *app, idle time.Duration) error {
 	if p := said.Error; p != nil {
 		return &statusError{Status: p.ExitCode, Err: errors.New(compose.Hinted(p.Text(), p.Hint))}
 	}
-	return a.askTheDaemon(daemon.Status)
+	return askTheDaemon(a, daemon.Status)
 }
 
 // firstDocument is what a process that prints JSON prints first: a document ends
@@ -174,3 +166,44 @@ func processVariables() []string {
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
 	}
 }
+
+// runDir is the folder of sockets and locks.
+func runDir(h home.Home) string { return filepath.Join(h.Dir(), "run") }
+
+func daemonErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	switch {
+	case errors.Is(err, daemon.ErrUnsupported):
+		return &statusError{Status: launcher.StatusUnsupported, Err: err}
+	case errors.Is(err, daemon.ErrNobody):
+		err = fmt.Errorf("%w; rlp daemon start starts one", err)
+	case errors.Is(err, daemon.ErrServed):
+		err = fmt.Errorf("%w; rlp daemon status shows it, rlp daemon stop ends it", err)
+	}
+	return &statusError{Status: launcher.StatusUnavailable, Err: err}
+}
+
+// askTheDaemon prints what the helper says of itself.
+func askTheDaemon(a *app, kind byte) error {
+	h, err := a.home()
+	if err != nil {
+		return err
+	}
+	state, err := daemon.Ask(filepath.Join(runDir(h), daemon.SocketName), kind)
+	if err != nil {
+		return daemonErr(err)
+	}
+	if a.json {
+		return a.printJSON(state)
+	}
+	fmt.Fprintf(a.stdout, "process %d, since %s\nrunning %d, done %d\n", state.PID, state.Since.UTC().Format(time.RFC3339),
+		state.Running, state.Done)
+	for _, why := range sortedKeys(state.Declined) {
+		fmt.Fprintf(a.stdout, "declined %d: %s\n", state.Declined[why], printable(why))
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

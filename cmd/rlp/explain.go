@@ -13,21 +13,21 @@ import (
 // explain prints the decision on each request, every layer's vote, and the
 // smallest edit that would change it. A denial is an answer, not a failure: the
 // exit status is 0.
-func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Query) error {
+func explainDecision(ctx context.Context, a *app, path string, f compose.Flags, q ask.Query) error {
 	q.Now = time.Now()
 	if path == "" {
 		e, err := auditlog.ExplainRecorded(ctx, a.reader(), q)
 		if err != nil {
 			return err
 		}
-		return a.printExplanation(e)
+		return printExplanation(a, e)
 	}
 	c, _, err := a.reader().Plan(path, f)
 	if err != nil {
 		return err
 	}
 	if q.Run == "" {
-		a.unsetNote(c)
+		unsetNote(a, c)
 	}
 	subject := c.Subject()
 	subject.Floor = a.reader().UntrustedFloor(c)
@@ -35,10 +35,10 @@ func (a *app) explain(ctx context.Context, path string, f compose.Flags, q ask.Q
 	if err != nil {
 		return err
 	}
-	return a.printExplanation(e)
+	return printExplanation(a, e)
 }
 
-func (a *app) printExplanation(d *ask.Explanation) error {
+func printExplanation(a *app, d *ask.Explanation) error {
 	if a.json {
 		return a.printJSON(d)
 	}

@@ -10,7 +10,7 @@ import (
 	"runloop.dev/rlp/launcher/ask"
 )
 
-func (a *app) capsFamiliesCommand() *cobra.Command {
+func capsFamiliesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "families", Short: "Print what is known of every family: tier, effects, and what it can do", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -16,7 +16,7 @@ import (
 //rlp:holds D17
 func TestHelpFitsAPage(t *testing.T) {
 	a := &app{}
-	root := a.rootCommand()
+	root := rootCommand(a)
 	root.InitDefaultCompletionCmd()
 	commands := 0
 	var look func(c *cobra.Command)

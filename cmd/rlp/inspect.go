@@ -9,16 +9,16 @@ import (
 	"runloop.dev/rlp/launcher/ask"
 )
 
-func (a *app) agentInspectCommand() *cobra.Command {
+func agentInspectCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect BUNDLE",
 		Short: "Print what a bundle is made of and every host function that it could ever call",
 		Args:  exactly("a BUNDLE"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.inspect(args[0]) },
+		RunE:  func(_ *cobra.Command, args []string) error { return inspectBundle(a, args[0]) },
 	}
 }
 
-func (a *app) inspect(path string) error {
+func inspectBundle(a *app, path string) error {
 	b, err := a.reader().OwnBundle(path)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (a *app) inspect(path string) error {
 		}
 		fmt.Fprintln(a.stdout, line)
 	}
-	a.inspectTools(d.Tools)
+	inspectTools(a, d.Tools)
 	for _, f := range d.Findings {
 		fmt.Fprintln(a.stdout, printable(f.String()))
 	}

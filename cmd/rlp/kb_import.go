@@ -9,7 +9,7 @@ import (
 	"runloop.dev/rlp/launcher/knowledge"
 )
 
-func (a *app) kbImportCommand() *cobra.Command {
+func kbImportCommand(a *app) *cobra.Command {
 	var domain string
 	var o source.Options
 	c := &cobra.Command{
@@ -30,7 +30,7 @@ out, and said. What is stored and is no more in the source stays.`,
 			if err != nil {
 				return err
 			}
-			return a.printImport(im)
+			return printImport(a, im)
 		},
 	}
 	c.Flags().StringVar(&domain, "domain", "", "the `DOMAIN` where the documents go")
@@ -39,7 +39,7 @@ out, and said. What is stored and is no more in the source stays.`,
 	return c
 }
 
-func (a *app) printImport(im *knowledge.Import) error {
+func printImport(a *app, im *knowledge.Import) error {
 	if a.json {
 		return a.printJSON(im)
 	}

@@ -14,7 +14,7 @@ import (
 	"runloop.dev/rlp/launcher/knowledge"
 )
 
-func (a *app) kbVerifyCommand() *cobra.Command {
+func kbVerifyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Check every value and both indexes", Args: cobra.NoArgs,
 		Long: `Verify compares each value with the digest that was stored with it, and both
@@ -42,7 +42,7 @@ not as it should be, and exits 1.`,
 	}
 }
 
-func (a *app) kbBackupCommand() *cobra.Command {
+func kbBackupCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "backup FILE", Short: "Write everything that the store holds at one moment to a new file",
 		Args: exactly("a FILE"),
@@ -58,13 +58,13 @@ the file is readable by you alone. Running agents are not disturbed.`,
 				if err != nil {
 					return err
 				}
-				return a.printBackup(b, "backed up")
+				return printBackup(a, b, "backed up")
 			})
 		},
 	}
 }
 
-func (a *app) kbRestoreCommand() *cobra.Command {
+func kbRestoreCommand(a *app) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Put what a backup holds into the store", Args: exactly("a FILE"),
@@ -86,7 +86,7 @@ backup: copy it from the home that was backed up before the first launch.`,
 				if err != nil {
 					return err
 				}
-				return a.printBackup(b, "restored")
+				return printBackup(a, b, "restored")
 			})
 		},
 	}
@@ -94,7 +94,7 @@ backup: copy it from the home that was backed up before the first launch.`,
 	return c
 }
 
-func (a *app) printBackup(b *knowledge.Backup, what string) error {
+func printBackup(a *app, b *knowledge.Backup, what string) error {
 	if a.json {
 		return a.printJSON(b)
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +12,7 @@ import (
 	"runloop.dev/rlp/launcher/knowledge"
 )
 
-func (a *app) kbDomainsCommand() *cobra.Command {
+func kbDomainsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "domains", Short: "List the domains and what they hold", Args: cobra.NoArgs,
 		Long: "Domains are a closed list: the built-in ones, and those of [kb] domains in config.toml.",
@@ -32,7 +34,7 @@ func (a *app) kbDomainsCommand() *cobra.Command {
 	}
 }
 
-func (a *app) kbGetCommand() *cobra.Command {
+func kbGetCommand(a *app) *cobra.Command {
 	var raw bool
 	c := &cobra.Command{
 		Use: "get DOMAIN KEY", Short: "Print a value", Args: onePlace,
@@ -43,7 +45,7 @@ func (a *app) kbGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printValue(v)
+				return printValue(a, v)
 			})
 		},
 	}
@@ -51,7 +53,7 @@ func (a *app) kbGetCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) kbPutCommand() *cobra.Command {
+func kbPutCommand(a *app) *cobra.Command {
 	var from, revision string
 	c := &cobra.Command{
 		Use: "put DOMAIN KEY VALUE", Short: "Store a value", Args: exactly("a DOMAIN", "a KEY", "a VALUE"),
@@ -59,7 +61,7 @@ func (a *app) kbPutCommand() *cobra.Command {
 		Example: `  rlp kb put contacts ada '{"name":"Ada","email":"ada@example.com"}'
   rlp kb put notes plan @plan.md`,
 		RunE: func(c *cobra.Command, args []string) error {
-			value, err := a.readValue(args[2])
+			value, err := readValue(a, args[2])
 			if err != nil {
 				return err
 			}
@@ -91,7 +93,7 @@ func (a *app) kbPutCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) kbDeleteCommand() *cobra.Command {
+func kbDeleteCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete DOMAIN KEY", Short: "Delete a value; who wrote it stays known", Args: onePlace,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -109,7 +111,7 @@ func (a *app) kbDeleteCommand() *cobra.Command {
 	}
 }
 
-func (a *app) kbListCommand() *cobra.Command {
+func kbListCommand(a *app) *cobra.Command {
 	var raw bool
 	c := &cobra.Command{
 		Use: "list DOMAIN [PREFIX]", Short: "List keys", Args: domainAnd("a PREFIX", 2),
@@ -149,7 +151,7 @@ func domainAnd(more string, most int) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) kbSearchCommand() *cobra.Command {
+func kbSearchCommand(a *app) *cobra.Command {
 	var raw bool
 	var k int
 	c := &cobra.Command{
@@ -177,7 +179,7 @@ func (a *app) kbSearchCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) printValue(v *knowledge.Value) error {
+func printValue(a *app, v *knowledge.Value) error {
 	if a.json {
 		return a.printJSON(v)
 	}
@@ -189,7 +191,7 @@ func (a *app) printValue(v *knowledge.Value) error {
 	return err
 }
 
-func (a *app) kbWhyCommand() *cobra.Command {
+func kbWhyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "why DOMAIN KEY", Short: "Show who wrote a value, and what was there before", Args: onePlace,
 		Long: `Why prints who changed a key, oldest first: the first change and the last 31.
@@ -201,13 +203,13 @@ Earlier values are not kept.`,
 				if err != nil {
 					return err
 				}
-				return a.printChain(chain)
+				return printChain(a, chain)
 			})
 		},
 	}
 }
 
-func (a *app) printChain(chain *knowledge.Chain) error {
+func printChain(a *app, chain *knowledge.Chain) error {
 	if a.json {
 		return a.printJSON(chain)
 	}
@@ -223,4 +225,51 @@ func (a *app) printChain(chain *knowledge.Chain) error {
 		}
 	}
 	return nil
+}
+
+// byOperator is where values come from that the operator puts.
+func byOperator(from string) kb.Origin {
+	if from == "" {
+		from = "operator"
+	}
+	return kb.Origin{Source: from, Label: kb.Trusted}
+}
+
+// place is the DOMAIN and KEY of a command, as two arguments or as one.
+func place(args []string) (domain, key string) {
+	if len(args) == 2 {
+		return args[0], args[1]
+	}
+	domain, key, _ = strings.Cut(args[0], "/")
+	return domain, key
+}
+
+// onePlace is the argument rule of commands that take a DOMAIN and a KEY.
+func onePlace(c *cobra.Command, args []string) error {
+	if len(args) == 2 || len(args) == 1 && strings.Contains(args[0], "/") {
+		return nil
+	}
+	return usagef("%s takes a DOMAIN and a KEY; see %s --help", c.CommandPath(), c.CommandPath())
+}
+
+// readValue is the value of a put: the text itself, @FILE, or - for stdin.
+func readValue(a *app, arg string) ([]byte, error) {
+	const most = 1 << 20
+	var p []byte
+	var err error
+	switch {
+	case arg == "-":
+		p, err = io.ReadAll(io.LimitReader(a.stdin, most+1))
+	case strings.HasPrefix(arg, "@"):
+		if err := a.reader().OwnPaths(arg[1:]); err != nil {
+			return nil, err
+		}
+		p, err = readAtMost(arg[1:])
+	default:
+		p = []byte(arg)
+	}
+	if err != nil {
+		return nil, inputErr(err)
+	}
+	return p, nil
 }

@@ -14,7 +14,7 @@ import (
 	"runloop.dev/rlp/launcher/lanes"
 )
 
-func (a *app) lanesCommand() *cobra.Command {
+func lanesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lanes [LANE...]",
 		Short: "Test which sandbox controls work on this machine",
@@ -38,13 +38,13 @@ under [exec] lane = "auto".`,
 			if a.json {
 				return a.printJSON(doc)
 			}
-			return a.printLanes(doc)
+			return printLanes(a, doc)
 		},
 	}
 }
 
 // printLanes is a table: a row a control, a column a lane; then the reasons.
-func (a *app) printLanes(doc ask.LaneSurvey) error {
+func printLanes(a *app, doc ask.LaneSurvey) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "control")
 	for _, l := range doc.Lanes {

@@ -9,73 +9,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
-	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/run"
 )
-
-type launchFlags struct {
-	compose.Flags
-	input                              string
-	stream, dryRun, auditAllow, events bool
-	turns, noDaemon                    bool
-	seed                               string
-}
-
-// registerPolicy defines the flags by which an invocation narrows.
-func registerPolicy(fs *pflag.FlagSet, f *compose.Flags) {
-	f.Bare = compose.AllowOfModule
-	fs.Var((*textsFlag)(&f.Overrides), "override", "a further override `FILE`; narrows only")
-	fs.Var((*textsFlag)(&f.Profiles), "profile", "apply the profile `NAME`; rlp caps profiles lists them")
-	fs.Var((*textsFlag)(&f.Allow), "allow", "bound the family of `CAP` to it, such as fs:read:/tmp; a module without a bundle asks for just that")
-	fs.Var((*textsFlag)(&f.Deny), "deny", "take `CAP` away, such as kb:write:*; may be given again")
-	fs.Var((*textsFlag)(&f.Limits), "limit",
-		"set a limit by `KEY=N`, such as wall_time_ms=1000: lowers what others say, lifts a default")
-	fs.Var((*textsFlag)(&f.Params), "param", "fill in a placeholder of the policy by `NAME=PATH`")
-}
-
-func (f *launchFlags) register(fs *pflag.FlagSet) {
-	registerPolicy(fs, &f.Flags)
-	fs.StringVar(&f.input, "input", "", "the agent's stdin: `JSON` (or what its manifest takes), @FILE, or - for this stdin")
-	fs.BoolVar(&f.stream, "stream", false, "pass the agent's output on as it comes")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and launch nothing")
-	fs.StringVar(&f.seed, "seed", "", "make random numbers repeatable, from the seed `N`")
-	fs.BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
-	fs.BoolVar(&f.turns, "turns", false, "give the agent each line of this stdin as the input of a turn")
-	fs.BoolVar(&f.events, "events", false, "print the life of the run as NDJSON on stderr")
-	fs.BoolVar(&f.noDaemon, "no-daemon", false, "do not use the daemon (rlp daemon)")
-}
-
-// parseLaunch reads the arguments of a launch by the flags that its command has,
-// without the commands around it.
-func (a *app) parseLaunch() (f launchFlags, fs *pflag.FlagSet, err error) {
-	fs = pflag.NewFlagSet("launch", pflag.ContinueOnError)
-	fs.Usage = func() {}
-	a.register(fs)
-	f.register(fs)
-	err = fs.Parse(a.args[1:])
-	a.homeSet = fs.Changed("home")
-	return f, fs, err
-}
-
-// oneBundle refuses all but a BUNDLE and what follows --, which stands before
-// args[dash]; -1 says that there is none.
-func oneBundle(args []string, dash int) error {
-	if len(args) == 0 || dash == 0 || dash > 1 || dash < 0 && len(args) > 1 {
-		return usagef("rlp launch takes one BUNDLE; arguments for the agent follow --")
-	}
-	return nil
-}
 
 func (a *app) launch(ctx context.Context, path string, args []string, f launchFlags) error {
 	a.launching = true
@@ -108,15 +49,15 @@ func (a *app) launch(ctx context.Context, path string, args []string, f launchFl
 		return cmp.Or(c.MustBeSet("launch"), err)
 	}
 	if f.dryRun {
-		err = a.dryRun(ctx, c, j)
+		err = dryRun(ctx, a, c, j)
 	} else {
 		err = a.run(ctx, c, j, f, path)
 	}
-	a.startDaemon(c, f)
+	beginDaemon(a, c, f)
 	return err
 }
 
-func (a *app) dryRun(ctx context.Context, c *compose.Composition, j *compose.Job) error {
+func dryRun(ctx context.Context, a *app, c *compose.Composition, j *compose.Job) error {
 	spec, release, err := a.runner().Ready(ctx, c, j)
 	if err != nil {
 		return err
@@ -134,8 +75,8 @@ func (a *app) dryRun(ctx context.Context, c *compose.Composition, j *compose.Job
 	if a.json {
 		err = a.printJSON(report)
 	} else {
-		err = a.printPlan(spec.Policy, spec.Paths)
-		a.printTools(report.Tools)
+		err = printPlan(a, spec.Policy, spec.Paths)
+		printTools(a, report.Tools)
 	}
 	if report.ExitCode != 0 {
 		a.say(printable(report.Message))
@@ -232,25 +173,6 @@ func (a *app) tell(r *launcher.Report, live bool) error {
 	return ending(r.ExitCode, a.printJSON(r))
 }
 
-// warnOnce keeps a warning, once in an invocation: it is printed when the run is
-// over, behind the line that says how.
-func (a *app) warnOnce(w string) {
-	if !slices.Contains(a.warned, w) {
-		a.warned = append(a.warned, w)
-	}
-}
-
-// watching is where logs are shown to a person; nil: nobody asked for them.
-func (a *app) watching() io.Writer {
-	if a.verbose {
-		return a.stderr
-	}
-	return nil
-}
-
-// say prints a warning at once.
-func (a *app) say(w string) { fmt.Fprintln(a.stderr, fitted(a.stderr, "rlp: "+printableLines(w))) }
-
 func (a *app) truncations(r *launcher.Report) {
 	if a.quiet || a.live {
 		return
@@ -270,57 +192,6 @@ func (a *app) printEvent(name string, fields map[string]any) {
 	if line, err := json.Marshal(fields); err == nil {
 		fmt.Fprintf(a.stderr, "%s\n", line)
 	}
-}
-
-// input is the agent's stdin as the flag gives it, or what reads it: stdin and
-// files can keep others waiting.
-func (a *app) input(h home.Home, flag string) ([]byte, func(ctx context.Context) ([]byte, error), error) {
-	var read func() ([]byte, error)
-	switch {
-	case flag == "":
-		return nil, nil, nil
-	case flag == "-":
-		read = func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.stdin, compose.MaxInput+1)) }
-	case strings.HasPrefix(flag, "@"):
-		var foreign error
-		if moved := a.here(func() { foreign = compose.Own(h, flag[1:]) }); moved != nil || foreign != nil {
-			return nil, nil, errors.Join(foreign, moved)
-		}
-		read = func() (data []byte, err error) {
-			moved := a.here(func() { data, err = readAtMost(flag[1:]) })
-			return data, errors.Join(moved, err)
-		}
-	default:
-		return []byte(flag), nil, nil
-	}
-	return nil, func(ctx context.Context) ([]byte, error) { return unlessOver(ctx, read) }, nil
-}
-
-// unlessOver reads, and waits no longer when ctx is over: a terminal or a FIFO
-// that nobody writes to has no end.
-func unlessOver(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
-	var data []byte
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		data, err = read()
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return data, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func readAtMost(path string) ([]byte, error) {
-	f, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, compose.MaxInput+1))
 }
 
 func parseSeed(text string) (*uint64, error) {

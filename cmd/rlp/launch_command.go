@@ -8,7 +8,7 @@ import (
 	"runloop.dev/rlp/launcher/compose"
 )
 
-func (a *app) launchCommand() *cobra.Command {
+func launchCommand(a *app) *cobra.Command {
 	var f launchFlags
 	var r remoteFlags
 	c := &cobra.Command{
@@ -30,7 +30,7 @@ name of one that is installed where the service is, or a path that is sent there
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("remote") {
-				return a.launchRemote(c.Context(), args[0], args[1:], f, r)
+				return launchRemote(c.Context(), a, args[0], args[1:], f, r)
 			}
 			if r != (remoteFlags{}) {
 				return usagef("--token-file, --ca, --cert and --key go with --remote; add it, or leave them out")
@@ -98,7 +98,7 @@ func runProgram(ctx context.Context, a *app, f *runFlags) error {
 		return err
 	}
 	if f.dryRun {
-		return a.dryRun(ctx, c, j)
+		return dryRun(ctx, a, c, j)
 	}
 	return a.run(ctx, c, j, f.launchFlags, "")
 }

@@ -10,7 +10,7 @@ import (
 	"runloop.dev/rlp/launcher/lint"
 )
 
-func (a *app) capsLintCommand() *cobra.Command {
+func capsLintCommand(a *app) *cobra.Command {
 	var agent string
 	var profiles []string
 	var strict bool
@@ -30,9 +30,9 @@ when a file cannot be read.`,
 				return err
 			}
 			for _, c := range l.Composed {
-				a.unsetNote(c)
+				unsetNote(a, c)
 			}
-			return ending(l.Status(strict), a.printLint(l))
+			return ending(l.Status(strict), printLint(a, l))
 		},
 	}
 	c.Flags().StringArrayVar(&profiles, "profile", nil, "apply the profile `NAME` to bundles")
@@ -41,7 +41,7 @@ when a file cannot be read.`,
 	return c
 }
 
-func (a *app) printLint(l *lint.Result) error {
+func printLint(a *app, l *lint.Result) error {
 	if a.json {
 		if l.Findings == nil {
 			l.Findings = []policy.Finding{}
@@ -52,7 +52,7 @@ func (a *app) printLint(l *lint.Result) error {
 		fmt.Fprintln(a.stdout, fitted(a.stdout, printable(f.String())))
 	}
 	for _, p := range l.Plans {
-		a.printDiff(ask.DiffOf("", p))
+		printDiff(a, ask.DiffOf("", p))
 	}
 	if len(l.Findings) == 0 && !a.quiet {
 		fmt.Fprintln(a.stdout, "no findings")

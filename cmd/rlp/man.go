@@ -14,7 +14,7 @@ import (
 
 // manCommand writes the manual that packages have. It is what --help prints, so
 // nothing is said twice.
-func (a *app) manCommand() *cobra.Command {
+func manCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write a manual page of each command into a folder", Hidden: true, Args: exactly("a DIR"),
 		RunE: func(c *cobra.Command, args []string) error {

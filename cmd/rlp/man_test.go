@@ -59,7 +59,7 @@ func TestRoff(t *testing.T) {
 //rlp:holds D17
 func TestManualFitsAPage(t *testing.T) {
 	dir, verbatim := t.TempDir(), 0
-	root := (&app{}).rootCommand()
+	root := rootCommand(&app{})
 	root.InitDefaultCompletionCmd()
 	if err := writeManual(root, dir); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"runloop.dev/rlp/launcher/terminal"
 )
 
-func (a *app) mcpCommand() *cobra.Command {
+func mcpCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve agents as tools over stdio (MCP); see the servers of tools that agents may call",
@@ -34,20 +34,20 @@ used. From then on a server that says anything else is refused until you have se
 difference and accepted it.`,
 		Example: `  {"mcpServers": {"agents": {"command": "rlp", "args": ["mcp"]}}}`,
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.mcpServe(c.Context()) },
+		RunE:    func(c *cobra.Command, _ []string) error { return mcpServe(c.Context(), a) },
 	}
-	c.AddCommand(a.mcpListCommand(), a.mcpAcceptCommand(), a.mcpWrapCommand(), a.mcpAdoptCommand())
+	c.AddCommand(mcpListCommand(a), mcpAcceptCommand(a), mcpWrapCommand(a), mcpAdoptCommand(a))
 	return c
 }
 
-func (a *app) mcpListCommand() *cobra.Command {
+func mcpListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List servers, and what they are known by", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.mcpList() },
+		RunE: func(*cobra.Command, []string) error { return mcpList(a) },
 	}
 }
 
-func (a *app) mcpList() error {
+func mcpList(a *app) error {
 	h, cfg, err := a.settings()
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (a *app) mcpList() error {
 	return nil
 }
 
-func (a *app) mcpAcceptCommand() *cobra.Command {
+func mcpAcceptCommand(a *app) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "accept NAME",
@@ -89,13 +89,13 @@ is shown: a server that has changed once more is refused once more.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.mcpAccept(c.Context(), args[0], yes) },
+		RunE: func(c *cobra.Command, args []string) error { return mcpAccept(c.Context(), a, args[0], yes) },
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "accept without being asked")
 	return c
 }
 
-func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
+func mcpAccept(ctx context.Context, a *app, name string, yes bool) error {
 	h, cfg, err := a.settings()
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
 		return err
 	}
 	if c == nil {
-		return a.nothingToAccept(name)
+		return nothingToAccept(a, name)
 	}
 	known, seen, changes := c.Known, c.Seen, c.Changes
 	if !a.json {
-		a.printChanges(name, known, seen, changes)
+		printChanges(a, name, known, seen, changes)
 	}
 	if !yes {
-		if yes, err = a.agreed(ctx, name); err != nil || !yes {
+		if yes, err = agreed(ctx, a, name); err != nil || !yes {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (a *app) mcpAccept(ctx context.Context, name string, yes bool) error {
 	return nil
 }
 
-func (a *app) nothingToAccept(name string) error {
+func nothingToAccept(a *app, name string) error {
 	if a.json {
 		return a.printJSON(map[string]any{"server": name, "changes": []any{}, "accepted": false})
 	}
@@ -142,7 +142,7 @@ func (a *app) nothingToAccept(name string) error {
 }
 
 // agreed asks at a terminal.
-func (a *app) agreed(ctx context.Context, name string) (bool, error) {
+func agreed(ctx context.Context, a *app, name string) (bool, error) {
 	if !isTerminal(a.stdin) {
 		return false, usagef("nobody can be asked here: rlp mcp accept %s --yes accepts what is shown above", name)
 	}
@@ -166,7 +166,7 @@ func (a *app) agreed(ctx context.Context, name string) (bool, error) {
 
 // printChanges shows a difference. Every word of it is the server's, and none
 // reaches the terminal as anything but a word.
-func (a *app) printChanges(name string, known, seen *compose.Pin, changes []mcpclient.Change) {
+func printChanges(a *app, name string, known, seen *compose.Pin, changes []mcpclient.Change) {
 	fmt.Fprintf(a.stdout, "%s\n- known since %s\n+ seen on     %s\n", name, known.At.Format(time.RFC3339),
 		seen.At.Format(time.RFC3339))
 	for _, c := range changes {

@@ -14,7 +14,7 @@ import (
 	"runloop.dev/rlp/launcher/servers"
 )
 
-func (a *app) mcpAdoptCommand() *cobra.Command {
+func mcpAdoptCommand(a *app) *cobra.Command {
 	var client string
 	var write, undo bool
 	c := &cobra.Command{
@@ -43,7 +43,7 @@ makes the settings what they were.`,
 }
 
 func adopt(ctx context.Context, a *app, o servers.Options, write, undo bool) error {
-	vault, h, cfg, err := a.provider()
+	vault, h, cfg, err := secretProvider(a)
 	if err != nil {
 		return err
 	}

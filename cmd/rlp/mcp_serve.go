@@ -12,7 +12,7 @@ import (
 
 // mcpServe serves one client over stdin and stdout, which has nothing else on it,
 // until stdin ends or ctx does. Whoever started this process is who asks.
-func (a *app) mcpServe(ctx context.Context) error {
+func mcpServe(ctx context.Context, a *app) error {
 	if isTerminal(a.stdin) && !a.quiet {
 		a.say("this speaks MCP, a message a line, with a program at the other end; see rlp mcp --help")
 	}

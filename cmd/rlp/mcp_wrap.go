@@ -12,11 +12,11 @@ import (
 	"runloop.dev/rlp/launcher/compose"
 )
 
-func (a *app) mcpWrapCommand() *cobra.Command {
+func mcpWrapCommand(a *app) *cobra.Command {
 	var f compose.Flags
 	var w compose.Wrap
 	var secrets []string
-	var dryRun bool
+	var dry bool
 	j := &compose.Job{}
 	c := &cobra.Command{
 		Use:   "wrap NAME [flags] (-- COMMAND ARGS... | --url URL)",
@@ -46,7 +46,7 @@ and rlp audit list treat the session as that agent's run.`,
 				}
 				w.Secrets = append(w.Secrets, config.MCPSecret{Variable: variable, ID: id})
 			}
-			return a.mcpWrap(c.Context(), &w, f, j, dryRun)
+			return mcpWrap(c.Context(), a, &w, f, j, dry)
 		},
 	}
 	registerPolicy(c.Flags(), &f)
@@ -55,11 +55,11 @@ and rlp audit list treat the session as that agent's run.`,
 	c.Flags().StringVar(&w.Policy, "policy", "", "what the server may have, from `FILE`, beside --allow")
 	c.Flags().StringVar(&w.Preset, "preset", "", "what the preset `NAME` lets it have; rlp presets lists them")
 	c.Flags().BoolVar(&j.KeepAllowed, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be enforced, and start nothing")
+	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be enforced, and start nothing")
 	return c
 }
 
-func (a *app) mcpWrap(ctx context.Context, w *compose.Wrap, f compose.Flags, j *compose.Job, dryRun bool) error {
+func mcpWrap(ctx context.Context, a *app, w *compose.Wrap, f compose.Flags, j *compose.Job, dry bool) error {
 	front := &mcpserver.Front{Name: w.Name, Version: version, In: io.NopCloser(a.stdin), Out: unclosed{a.stdout}}
 	w.Serve, w.Ask = front.Serve, front.Confirm
 	c, err := a.reader().Wrapped(w, f)
@@ -67,8 +67,8 @@ func (a *app) mcpWrap(ctx context.Context, w *compose.Wrap, f compose.Flags, j *
 		return err
 	}
 	front.Approvers = c.Config.Approvals.Approvers
-	if dryRun {
-		return a.dryRun(ctx, c, j)
+	if dry {
+		return dryRun(ctx, a, c, j)
 	}
 	report, err := a.runner().Launch(ctx, c, j)
 	if err != nil {

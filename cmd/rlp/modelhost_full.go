@@ -17,7 +17,7 @@ func modelHostCommand() (path string, args []string, err error) {
 
 // modelHostCommands are the commands that speak to providers. They are for rlp
 // itself, and not shown.
-func (a *app) modelHostCommands() []*cobra.Command {
+func modelHostCommands(a *app) []*cobra.Command {
 	return []*cobra.Command{{
 		Use: modelHostName, Hidden: true, Args: cobra.NoArgs,
 		Short: "Ask providers for rlp, on stdin and stdout",

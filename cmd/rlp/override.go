@@ -12,7 +12,7 @@ import (
 	"runloop.dev/rlp/launcher/draft"
 )
 
-func (a *app) capsOverrideCommand() *cobra.Command {
+func capsOverrideCommand(a *app) *cobra.Command {
 	var t ask.Trial
 	c := &cobra.Command{
 		Use:   "override BUNDLE [FILE]",
@@ -38,7 +38,7 @@ next turn on.`,
 			if len(args) == 1 && (t.Save || t.Narrow || t.Was != "") {
 				return usagef("--save, --narrow and --was are about a FILE; name one, or - for stdin")
 			}
-			return a.override(args, t)
+			return writeOverride(a, args, t)
 		},
 	}
 	fs := c.Flags()
@@ -49,7 +49,7 @@ next turn on.`,
 	return c
 }
 
-func (a *app) override(args []string, t ask.Trial) (err error) {
+func writeOverride(a *app, args []string, t ask.Trial) (err error) {
 	if len(args) == 2 {
 		if t.Text, err = a.draft(args[1]); err != nil {
 			return err
@@ -59,7 +59,7 @@ func (a *app) override(args []string, t ask.Trial) (err error) {
 	if err != nil {
 		return ofFile(err)
 	}
-	return a.printOverride(d)
+	return printOverride(a, d)
 }
 
 // ofFile is err as what is wrong in the file that a text would be.
@@ -90,7 +90,7 @@ func (a *app) draft(path string) ([]byte, error) {
 	return append([]byte{}, data...), draft.NotTooLong(data)
 }
 
-func (a *app) printOverride(d *ask.Override) error {
+func printOverride(a *app, d *ask.Override) error {
 	if a.json {
 		return a.printJSON(d)
 	}

@@ -37,7 +37,7 @@ func TestRecordsOnATerminalFitAPage(t *testing.T) {
 			}
 		}
 	}
-	if err := a.printRecords(records, kb.Filter{}); err != nil {
+	if err := printRecords(a, records, kb.Filter{}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(shown)

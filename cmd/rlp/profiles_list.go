@@ -18,7 +18,7 @@ import (
 	"runloop.dev/rlp/launcher/compose"
 )
 
-func (a *app) capsProfilesCommand() *cobra.Command {
+func capsProfilesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "profiles [NAME]",
 		Short: "List the profiles and what each narrows, or print the text of one",
@@ -33,14 +33,14 @@ prints the text of a profile, to copy and to edit. A profile applies to every la
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return a.printProfile(args[0])
+				return printProfile(a, args[0])
 			}
-			return a.listProfiles()
+			return listProfiles(a)
 		},
 	}
 }
 
-func (a *app) printProfile(name string) error {
+func printProfile(a *app, name string) error {
 	h, _, err := a.settings()
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (a *app) printProfile(name string) error {
 	return err
 }
 
-func (a *app) listProfiles() error {
+func listProfiles(a *app) error {
 	h, cfg, err := a.settings()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (a *app) listProfiles() error {
 	if a.json {
 		err = a.printJSON(rows)
 	} else {
-		a.printProfiles(rows)
+		printProfiles(a, rows)
 	}
 	code := launcher.StatusOK
 	if bad {
@@ -90,7 +90,7 @@ func (a *app) listProfiles() error {
 	return ending(code, err)
 }
 
-func (a *app) printProfiles(rows []ask.Profile) {
+func printProfiles(a *app, rows []ask.Profile) {
 	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, printable(fmt.Sprintf(format, args...))) }
 	for _, r := range rows {
 		say("%s  (%s)", r.Name, r.Source)

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"runloop.dev/rlp/internal/base/config"
 	"runloop.dev/rlp/internal/base/home"
+	"runloop.dev/rlp/kb"
+	"runloop.dev/rlp/launcher/auditlog"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/knowledge"
 	"runloop.dev/rlp/launcher/program"
 )
 
@@ -58,4 +63,16 @@ func (a *app) programs() []string {
 		list = append(list, self)
 	}
 	return list
+}
+
+// withStore opens the store for one question.
+func (a *app) withStore(
+	ctx context.Context, f auditlog.Filter, ask func(context.Context, *kb.Store, kb.Filter) error,
+) error {
+	return auditlog.With(ctx, a.reader(), f, time.Now(), ask)
+}
+
+// withKB opens the store for one command of the operator's.
+func (a *app) withKB(ctx context.Context, o kb.Origin, do func(*knowledge.Session) error) error {
+	return knowledge.With(ctx, a.reader(), o, do)
 }

@@ -36,7 +36,7 @@ func (e *inputLate) report() *launcher.Report {
 // sendInput reads the input into q. The wait for it is part of the run's wall
 // time. Of that only what --limit says is known here: what is left of it goes to
 // the service; without one the default bounds the wait.
-func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client.Request) error {
+func sendInput(ctx context.Context, a *app, h home.Home, flag string, q *client.Request) error {
 	data, read, err := a.input(h, flag)
 	if err != nil || read == nil {
 		q.InputBase64 = data
@@ -74,7 +74,7 @@ func (a *app) sendInput(ctx context.Context, h home.Home, flag string, q *client
 //
 // That of the home's own socket reads these very files: what is said there is what
 // variables of this invocation change.
-func (a *app) notSent(h home.Home, agent string, own bool) error {
+func notSent(a *app, h home.Home, agent string, own bool) error {
 	cfg, err := config.Load(h.Config(), a.env)
 	if err != nil {
 		return inputErr(err)

@@ -28,13 +28,13 @@ import (
 const mostPacked = 32 << 20
 
 // launchRemote has a service launch, and tells what came of it as of a launch here.
-func (a *app) launchRemote(ctx context.Context, path string, args []string, f launchFlags, r remoteFlags) error {
+func launchRemote(ctx context.Context, a *app, path string, args []string, f launchFlags, r remoteFlags) error {
 	if a.invoker != nil { // a helper launches by itself alone
 		a.invoker.declined = "a launch by the service"
 		return errSilent
 	}
 	a.launching = true
-	q, err := a.remoteRequest(ctx, path, args, f, r.remote == atSocket)
+	q, err := remoteRequest(a, ctx, path, args, f, r.remote == atSocket)
 	var late *inputLate
 	if errors.As(err, &late) {
 		a.guestOut = &witness{w: a.stdout}
@@ -104,7 +104,7 @@ func refusal(e *client.Error) *launcher.Report {
 }
 
 // remoteRequest is what the flags of a launch are as a request.
-func (a *app) remoteRequest(
+func remoteRequest(a *app,
 	ctx context.Context, path string, args []string, f launchFlags, own bool,
 ) (*client.Request, error) {
 	for _, no := range []struct {
@@ -156,10 +156,10 @@ func (a *app) remoteRequest(
 	if err != nil {
 		return nil, err
 	}
-	if err := a.notSent(at, agent, own); err != nil {
+	if err := notSent(a, at, agent, own); err != nil {
 		return nil, err
 	}
-	return q, a.sendInput(ctx, at, f.input, q)
+	return q, sendInput(ctx, a, at, f.input, q)
 }
 
 func remoteLimits(flags []string) (map[string]int64, error) {

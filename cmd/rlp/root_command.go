@@ -24,7 +24,7 @@ func (a *app) execute(ctx context.Context) error {
 		}
 	}
 	a.hear()
-	root := a.rootCommand()
+	root := rootCommand(a)
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -52,7 +52,7 @@ func plainly(err error) error {
 	return fmt.Errorf("--%s takes %s, not %q", bad.GetFlag().Name, what, bad.GetValue())
 }
 
-func (a *app) rootCommand() *cobra.Command {
+func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rlp",
 		Short: "Launch untrusted WASM agents with exactly the capabilities you left them",
@@ -86,11 +86,22 @@ A bundle says what it needs (policy.caps); you may only take away
 		}
 		return nil
 	}
-	root.AddCommand(a.commands()...)
+	root.AddCommand(commands(a)...)
 	nearWords(root)
 	fitHelp(root)
 	if len(a.args) > 0 && (a.args[0] == cobra.ShellCompRequestCmd || a.args[0] == cobra.ShellCompNoDescRequestCmd) {
-		a.complete(root)
+		completeWords(a, root)
 	}
 	return root
+}
+
+// invoke does one invocation and returns its exit status.
+func invoke(ctx context.Context, env environment) int {
+	a := &app{environment: env}
+	if code, done := a.elsewhere(); done {
+		return code
+	}
+	err := a.execute(ctx)
+	a.hear()
+	return a.finish(interrupted(ctx, err))
 }

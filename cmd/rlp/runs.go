@@ -96,13 +96,6 @@ func printRun(a *app, l *runs.Line) {
 		denied, runs.Took(l.WallMS), l.Began.Local().Format("2006-01-02 15:04:05"))
 }
 
-// withRun opens the store and finds the run that text names.
-func withRun(ctx context.Context, a *app, text string, do func(context.Context, *kb.Store, string) error) error {
-	return a.withStore(ctx, auditlog.Filter{Run: text}, func(ctx context.Context, s *kb.Store, f kb.Filter) error {
-		return do(ctx, s, f.Run)
-	})
-}
-
 func showRun(ctx context.Context, a *app, s *kb.Store, id string) error {
 	line, err := runs.One(ctx, s, id, time.Now())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"runloop.dev/rlp/launcher/lint"
 )
 
-func (a *app) auditScanCommand() *cobra.Command {
+func auditScanCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "scan [PATH...|installed|home]",
 		Short: "Scan for policy bypasses and risky combinations",
@@ -38,12 +38,12 @@ It exits with 1 when a finding is HIGH.`,
 			if err != nil {
 				return err
 			}
-			return ending(lint.ScanStatus(found), a.printScan(found))
+			return ending(lint.ScanStatus(found), printScan(a, found))
 		},
 	}
 }
 
-func (a *app) printScan(found []analysis.Finding) error {
+func printScan(a *app, found []analysis.Finding) error {
 	if a.json {
 		if found == nil {
 			found = []analysis.Finding{}

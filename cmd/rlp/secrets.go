@@ -18,7 +18,7 @@ import (
 	"runloop.dev/rlp/secrets"
 )
 
-func (a *app) secretsCommand() *cobra.Command {
+func secretsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "secrets",
 		Short: "Keep values that agents may use and never see",
@@ -30,12 +30,12 @@ Where they are kept is security.secrets.provider in config.toml: age (a vault in
 home, the default), keyring, env, or exec.`,
 		Args: cobra.NoArgs, RunE: showHelp,
 	}
-	c.AddCommand(a.secretsInitCommand(), a.secretsPutCommand(), a.secretsListCommand(), a.secretsDeleteCommand())
+	c.AddCommand(secretsInitCommand(a), secretsPutCommand(a), secretsListCommand(a), secretsDeleteCommand(a))
 	return c
 }
 
 // provider opens what keeps the secrets of this invocation's tenant.
-func (a *app) provider() (secrets.Provider, home.Home, config.Config, error) {
+func secretProvider(a *app) (secrets.Provider, home.Home, config.Config, error) {
 	h, err := a.home()
 	if err != nil {
 		return nil, h, config.Config{}, err
@@ -48,15 +48,15 @@ func (a *app) provider() (secrets.Provider, home.Home, config.Config, error) {
 	return p, h, cfg, err
 }
 
-func (a *app) secretsInitCommand() *cobra.Command {
+func secretsInitCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "init", Short: "Make the age vault of the tenant", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.secretsInit() },
+		RunE: func(*cobra.Command, []string) error { return secretsInit(a) },
 	}
 }
 
-func (a *app) secretsInit() error {
-	_, h, cfg, err := a.provider()
+func secretsInit(a *app) error {
+	_, h, cfg, err := secretProvider(a)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (a *app) secretsInit() error {
 	return nil
 }
 
-func (a *app) secretsPutCommand() *cobra.Command {
+func secretsPutCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "put ID",
 		Short: "Store a value, read from stdin or typed without echo",
@@ -100,20 +100,20 @@ users of the machine and the shell's history can see.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.secretsPut(c.Context(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return secretsPut(c.Context(), a, args[0]) },
 	}
 }
 
-func (a *app) secretsPut(ctx context.Context, text string) error {
+func secretsPut(ctx context.Context, a *app, text string) error {
 	id, err := secrets.ParseID(text)
 	if err != nil {
 		return usagef("%w", err)
 	}
-	p, _, cfg, err := a.provider()
+	p, _, cfg, err := secretProvider(a)
 	if err != nil {
 		return err
 	}
-	value, err := a.readSecret(ctx, id)
+	value, err := readSecret(ctx, a, id)
 	if ctx.Err() != nil {
 		return &statusError{Status: launcher.StatusCancelled, Err: fmt.Errorf("reading the value: %w", ctx.Err())}
 	}
@@ -134,7 +134,7 @@ func (a *app) secretsPut(ctx context.Context, text string) error {
 }
 
 // readSecret reads a value: typed without echo at a terminal, else all of stdin.
-func (a *app) readSecret(ctx context.Context, id secrets.ID) ([]byte, error) {
+func readSecret(ctx context.Context, a *app, id secrets.ID) ([]byte, error) {
 	var value []byte
 	var err error
 	if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
@@ -159,15 +159,15 @@ func (a *app) readSecret(ctx context.Context, id secrets.ID) ([]byte, error) {
 	return value, nil
 }
 
-func (a *app) secretsListCommand() *cobra.Command {
+func secretsListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the ids of secrets, never their values", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.secretsList(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return secretsList(c.Context(), a) },
 	}
 }
 
-func (a *app) secretsList(ctx context.Context) error {
-	p, _, cfg, err := a.provider()
+func secretsList(ctx context.Context, a *app) error {
+	p, _, cfg, err := secretProvider(a)
 	if err != nil {
 		return err
 	}
@@ -189,19 +189,19 @@ func (a *app) secretsList(ctx context.Context) error {
 	return nil
 }
 
-func (a *app) secretsDeleteCommand() *cobra.Command {
+func secretsDeleteCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID", Short: "Delete a secret", Args: exactly("ID"),
-		RunE: func(c *cobra.Command, args []string) error { return a.secretsDelete(c.Context(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return secretsDelete(c.Context(), a, args[0]) },
 	}
 }
 
-func (a *app) secretsDelete(ctx context.Context, text string) error {
+func secretsDelete(ctx context.Context, a *app, text string) error {
 	id, err := secrets.ParseID(text)
 	if err != nil {
 		return usagef("%w", err)
 	}
-	p, _, _, err := a.provider()
+	p, _, _, err := secretProvider(a)
 	if err != nil {
 		return err
 	}

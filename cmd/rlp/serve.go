@@ -24,7 +24,7 @@ type serveFlags struct {
 	check          bool
 }
 
-func (a *app) serveCommand() *cobra.Command {
+func serveCommand(a *app) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve",
@@ -46,9 +46,9 @@ signal ends it at once.`,
 				return usagef("--workers %d: from 1 to 4096", f.workers)
 			}
 			if f.check {
-				return a.checkService(c.Context(), f.socket)
+				return checkService(c.Context(), a, f.socket)
 			}
-			return a.serve(c.Context(), f)
+			return serveHere(c.Context(), a, f)
 		},
 	}
 	c.Flags().StringVar(&f.listen, "listen", "",
@@ -63,7 +63,7 @@ signal ends it at once.`,
 
 // checkService asks the service of the home, by its socket, whether it takes runs,
 // where there is no other program to ask with. It makes nothing.
-func (a *app) checkService(ctx context.Context, socket string) error {
+func checkService(ctx context.Context, a *app, socket string) error {
 	dir, err := home.Locate(a.homeFlag, a.getenv("RUNLOOP_HOME"), a.getenv("HOME"))
 	if err != nil {
 		return inputErr(err)
@@ -79,7 +79,7 @@ func (a *app) checkService(ctx context.Context, socket string) error {
 }
 
 // serve serves until ctx ends, and until what was begun has ended.
-func (a *app) serve(ctx context.Context, f serveFlags) error {
+func serveHere(ctx context.Context, a *app, f serveFlags) error {
 	if a.tenant != home.DefaultTenant {
 		return usagef("rlp serve serves every tenant of the home; leave --tenant out")
 	}
@@ -110,15 +110,6 @@ func (a *app) server(ctx context.Context, f serveFlags) (s *server.Server, close
 		return nil, nil, errors.Join(err, closeAll())
 	}
 	return s, closeAll, nil
-}
-
-// closeKept gives up all that is kept for launches. A log that could not be closed
-// is 74.
-func (a *app) closeKept() error {
-	if err := a.kept.Close(); err != nil {
-		return &statusError{Status: launcher.StatusAudit, Err: err}
-	}
-	return nil
 }
 
 // tellServing says where it is served, what requests may have, and who may ask.

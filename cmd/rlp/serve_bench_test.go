@@ -41,7 +41,7 @@ func BenchmarkHosted(b *testing.B) {
 		env: []string{"HOME=" + work, "RUNLOOP_HOME=" + home}, stdout: io.Discard,
 		stderr: os.Stderr,
 	}, tenant: "default"}
-	if err := a.install(b.Context(), cmp.Or(os.Getenv("RLP_BENCH_AGENT"), dir)); err != nil {
+	if err := installAgent(b.Context(), a, cmp.Or(os.Getenv("RLP_BENCH_AGENT"), dir)); err != nil {
 		b.Fatal(err)
 	}
 	a.kept = compose.NewKept(b.Context(), compose.MemoryForRuns(), a.stderr)

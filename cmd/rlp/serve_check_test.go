@@ -37,7 +37,7 @@ func TestCheckService(t *testing.T) {
 		http.StatusNotFound: false,
 	} {
 		status.Store(int64(code))
-		err := a.checkService(context.Background(), socket)
+		err := checkService(context.Background(), a, socket)
 		var se *statusError
 		if ready && err != nil || !ready && (!errors.As(err, &se) || se.Status != launcher.StatusUnavailable ||
 			!strings.Contains(err.Error(), "said")) {
@@ -65,7 +65,7 @@ func TestCheckOfNobody(t *testing.T) {
 			": nobody serves this home; rlp serve does",
 		dead: "no rlp serve at " + dead + ": what served there has ended; start it again with rlp serve",
 	} {
-		err := a.checkService(context.Background(), socket)
+		err := checkService(context.Background(), a, socket)
 		var se *statusError
 		if !errors.As(err, &se) || se.Status != launcher.StatusUnavailable || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

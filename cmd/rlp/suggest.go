@@ -17,7 +17,7 @@ type suggestFlags struct {
 	folders  int
 }
 
-func (a *app) capsSuggestCommand() *cobra.Command {
+func capsSuggestCommand(a *app) *cobra.Command {
 	var f suggestFlags
 	c := &cobra.Command{
 		Use:   "suggest BUNDLE|RUN...",
@@ -45,7 +45,7 @@ and denied.`,
 				return usagef("--folders %d: so many files make a folder, from 1 on; 0 makes none", f.folders)
 			}
 			return a.withStore(c.Context(), auditlog.Filter{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
-				return a.suggest(ctx, s, args, f)
+				return suggestPolicy(ctx, a, s, args, f)
 			})
 		},
 	}
@@ -56,7 +56,7 @@ and denied.`,
 	return c
 }
 
-func (a *app) suggest(ctx context.Context, s *kb.Store, args []string, f suggestFlags) error {
+func suggestPolicy(ctx context.Context, a *app, s *kb.Store, args []string, f suggestFlags) error {
 	made, err := draft.Recorded{Reader: a.reader(), Store: s}.SuggestOf(ctx, args, ask.Wanted{
 		Override: f.override, Folders: f.folders,
 	})

@@ -372,7 +372,7 @@ func TestNoCommandCrossesTenants(t *testing.T) {
 
 // complete holds the tables against the commands that there are.
 func (h *house) complete(table map[string][]crossing) {
-	root := (&app{}).rootCommand()
+	root := rootCommand(&app{})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	names := commandsOf(root, "")

@@ -18,7 +18,7 @@ import (
 	"runloop.dev/rlp/launcher/compose"
 )
 
-func (a *app) tokenCommand() *cobra.Command {
+func tokenCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "token",
 		Short: "Let others ask rlp serve: what they may, for how long",
@@ -28,7 +28,7 @@ may run, read or operate, ends at some time, and can narrow all that is asked by
 with profiles and a grant. The user who runs rlp serve needs none on the machine.`,
 		Args: cobra.NoArgs, RunE: showHelp,
 	}
-	c.AddCommand(a.tokenNewCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
+	c.AddCommand(tokenNewCommand(a), tokenListCommand(a), tokenRevokeCommand(a))
 	return c
 }
 
@@ -38,7 +38,7 @@ type tokenFlags struct {
 	profiles, may              []string
 }
 
-func (a *app) tokenNewCommand() *cobra.Command {
+func tokenNewCommand(a *app) *cobra.Command {
 	var f tokenFlags
 	c := &cobra.Command{
 		Use:   "new --name NAME",
@@ -58,7 +58,7 @@ narrows anyway. The grant is copied: a later edit of its file changes nothing.`,
 					return usagef("--%s is empty; give a value, or leave it out", flag)
 				}
 			}
-			return a.tokenNew(f)
+			return tokenNew(a, f)
 		},
 	}
 	c.Flags().StringVar(&f.name, "name", "", "the `NAME` that logs call its holder by")
@@ -73,12 +73,12 @@ narrows anyway. The grant is copied: a later edit of its file changes nothing.`,
 }
 
 // tokenStore is the records of tokens, of every tenant.
-func (a *app) tokenStore() (*access.Store, home.Home, error) {
+func tokenStore(a *app) (*access.Store, home.Home, error) {
 	h, err := a.home()
 	return access.OpenStore(h.Tokens(), time.Now), h, err
 }
 
-func (a *app) tokenNew(f tokenFlags) error {
+func tokenNew(a *app, f tokenFlags) error {
 	if f.name == "" {
 		return usagef("rlp token new needs --name, by which logs call its holder, such as --name ci")
 	}
@@ -93,12 +93,12 @@ func (a *app) tokenNew(f tokenFlags) error {
 	if f.cert != "" {
 		bindCert(&t, f.cert)
 	}
-	store, h, err := a.tokenStore()
+	store, h, err := tokenStore(a)
 	if err != nil {
 		return err
 	}
 	t.Tenant = h.Tenant()
-	if t.Grant, err = a.tokenGrant(f); err != nil {
+	if t.Grant, err = tokenGrant(a, f); err != nil {
 		return err
 	}
 	made, text, err := store.New(t)
@@ -137,7 +137,7 @@ func bindCert(t *access.Token, text string) {
 
 // tokenGrant reads what is to narrow a token, as the service will: one that it
 // could not read would be a token for nothing.
-func (a *app) tokenGrant(f tokenFlags) (string, error) {
+func tokenGrant(a *app, f tokenFlags) (string, error) {
 	c := &compose.Composition{}
 	if err := a.reader().Settle(c, f.grant); err != nil {
 		return "", err
@@ -211,7 +211,7 @@ func untilText(at time.Time) string {
 	return "ends " + at.UTC().Format(time.RFC3339)
 }
 
-func (a *app) tokenRevokeCommand() *cobra.Command {
+func tokenRevokeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID...",
 		Short: "End tokens, and what is open by them",
@@ -224,11 +224,11 @@ that was found somewhere can be given whole.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.tokenRevoke(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return tokenRevoke(a, args) },
 	}
 }
 
-func (a *app) tokenRevoke(args []string) error {
+func tokenRevoke(a *app, args []string) error {
 	var ids []string
 	for i, arg := range args {
 		id, err := access.ParseID(arg)
@@ -237,7 +237,7 @@ func (a *app) tokenRevoke(args []string) error {
 		}
 		ids = append(ids, id)
 	}
-	store, _, err := a.tokenStore()
+	store, _, err := tokenStore(a)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,10 @@ import (
 	"runloop.dev/rlp/internal/serve/access"
 )
 
-func (a *app) tokenListCommand() *cobra.Command {
+func tokenListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List tokens of every tenant: whose they are, what they may, when they end", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.tokenList() },
+		RunE: func(*cobra.Command, []string) error { return tokenList(a) },
 	}
 }
 
@@ -70,8 +70,8 @@ func (r tokenRow) proof() string {
 	return "token"
 }
 
-func (a *app) tokenList() error {
-	store, _, err := a.tokenStore()
+func tokenList(a *app) error {
+	store, _, err := tokenStore(a)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // printTools prints which tools are attached, and what the others lack.
-func (a *app) printTools(list []launcher.Attachment) {
+func printTools(a *app, list []launcher.Attachment) {
 	if len(list) == 0 {
 		return
 	}
@@ -27,7 +27,7 @@ func (a *app) printTools(list []launcher.Attachment) {
 	}
 }
 
-func (a *app) inspectTools(tools []ask.Tool) {
+func inspectTools(a *app, tools []ask.Tool) {
 	if len(tools) == 0 {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"runloop.dev/rlp/internal/serve/top"
 )
 
-func (a *app) topCommand() *cobra.Command {
+func topCommand(a *app) *cobra.Command {
 	var r remoteFlags
 	c := &cobra.Command{
 		Use:   "top",
@@ -24,7 +24,7 @@ terminal it prints the list once.`,
 			}
 			return cobra.NoArgs(c, args)
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return a.top(c.Context(), r) },
+		RunE: func(c *cobra.Command, _ []string) error { return watchRuns(c.Context(), a, r) },
 	}
 	r.register(c.Flags(), "the service to ask")
 	return c
@@ -33,7 +33,7 @@ terminal it prints the list once.`,
 // snapshotRuns is how many runs are listed once.
 const snapshotRuns = 200
 
-func (a *app) top(ctx context.Context, r remoteFlags) error {
+func watchRuns(ctx context.Context, a *app, r remoteFlags) error {
 	c, err := a.service(r)
 	if err != nil {
 		return err

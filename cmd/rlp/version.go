@@ -11,7 +11,7 @@ import (
 // version is the release that this tree becomes.
 const version = "0.1.0"
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of rlp", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return printVersion(a) },

@@ -24,7 +24,7 @@ type whatifFlags struct {
 	limit             int
 }
 
-func (a *app) capsWhatifCommand() *cobra.Command {
+func capsWhatifCommand(a *app) *cobra.Command {
 	var f whatifFlags
 	c := &cobra.Command{
 		Use:   "whatif",
@@ -46,7 +46,7 @@ blocked, or may be.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			audit := auditlog.Filter{Run: f.run, Agent: f.agent, Since: f.since}
 			return a.withStore(c.Context(), audit, func(ctx context.Context, s *kb.Store, filter kb.Filter) error {
-				return a.whatif(ctx, s, filter, f)
+				return tryPolicy(ctx, a, s, filter, f)
 			})
 		},
 	}
@@ -64,7 +64,7 @@ blocked, or may be.`,
 	return c
 }
 
-func (a *app) whatif(ctx context.Context, s *kb.Store, filter kb.Filter, f whatifFlags) error {
+func tryPolicy(ctx context.Context, a *app, s *kb.Store, filter kb.Filter, f whatifFlags) error {
 	text := []byte(nil)
 	if slices.Contains(f.Overrides, "-") {
 		var err error

@@ -7,16 +7,16 @@ import (
 )
 
 // commands are all there are.
-func (a *app) commands() []*cobra.Command {
+func commands(a *app) []*cobra.Command {
 	if a.invoker != nil { // a client asks for nothing else
-		return []*cobra.Command{a.launchCommand()}
+		return []*cobra.Command{launchCommand(a)}
 	}
 	all := []*cobra.Command{
-		a.launchCommand(), runCommand(a), a.capsCommand(), a.auditCommand(), a.agentCommand(), a.secretsCommand(),
-		a.kbCommand(), a.lanesCommand(), a.mcpCommand(), a.daemonCommand(), a.serveCommand(), a.topCommand(),
-		a.tokenCommand(), runsCommand(a), doctorCommand(a), presetsCommand(a), configCommand(a), a.versionCommand(),
+		launchCommand(a), runCommand(a), capsCommand(a), auditCommand(a), agentCommand(a), secretsCommand(a),
+		kbCommand(a), lanesCommand(a), mcpCommand(a), daemonCommand(a), serveCommand(a), topCommand(a),
+		tokenCommand(a), runsCommand(a), doctorCommand(a), presetsCommand(a), configCommand(a), versionCommand(a),
 	}
-	return append(append(all, a.manCommand()), a.modelHostCommands()...)
+	return append(append(all, manCommand(a)), modelHostCommands(a)...)
 }
 
 // elsewhere does what is no command: to try a lane from inside.

@@ -26,7 +26,6 @@ var shrinking = map[string]int{
 
 	"files in a circle of bundles":                      14,
 	"files in a circle of caps":                         14,
-	"files in a circle of cmd/rlp":                      63,
 	"files in a circle of internal/base/config":         10,
 	"files in a circle of internal/effect/lane/sandbox": 10,
 	"files in a circle of internal/engine/guest":        24,
@@ -36,7 +35,6 @@ var shrinking = map[string]int{
 	"files in a circle of kb/journal":                   11,
 	"files in a circle of launcher/compose":             36,
 
-	"methods of cmd/rlp.app": 182,
 }
 
 // outsized returns the parts that are too large, with the size of each.

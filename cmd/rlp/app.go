@@ -1,18 +1,19 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/serve/daemon"
+	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
 )
 
@@ -57,17 +58,6 @@ type app struct {
 	guestOut             *witness
 	warned               []string     // what the operator is told behind the end of a run, each once
 	homeThere            func() error // why the home is not to be used now; nil: whoever invoked this named it
-}
-
-// invoke does one invocation and returns its exit status.
-func invoke(ctx context.Context, env environment) int {
-	a := &app{environment: env}
-	if code, done := a.elsewhere(); done {
-		return code
-	}
-	err := a.execute(ctx)
-	a.hear()
-	return a.finish(interrupted(ctx, err))
 }
 
 // hear waits until signals are heard.
@@ -121,3 +111,42 @@ func isTerminal(w any) bool {
 }
 
 var errSilent = errors.New("already told")
+
+// say prints a warning at once.
+func (a *app) say(w string) { fmt.Fprintln(a.stderr, fitted(a.stderr, "rlp: "+printableLines(w))) }
+
+// warnOnce keeps a warning, once in an invocation: it is printed when the run is
+// over, behind the line that says how.
+func (a *app) warnOnce(w string) {
+	if !slices.Contains(a.warned, w) {
+		a.warned = append(a.warned, w)
+	}
+}
+
+// watching is where logs are shown to a person; nil: nobody asked for them.
+func (a *app) watching() io.Writer {
+	if a.verbose {
+		return a.stderr
+	}
+	return nil
+}
+
+// closeKept gives up all that is kept for launches. A log that could not be closed
+// is 74.
+func (a *app) closeKept() error {
+	if err := a.kept.Close(); err != nil {
+		return &statusError{Status: launcher.StatusAudit, Err: err}
+	}
+	return nil
+}
+
+// An invoker is the process for which the daemon does an invocation: what
+// any other invocation takes from its own process, that one takes from here.
+type invoker struct {
+	call *daemon.Call
+	dir  string      // the client's folder, as the client would write it
+	home string      // the one that is served
+	own  environment // of the helper's process
+
+	declined string // why the client has to launch by itself
+}
