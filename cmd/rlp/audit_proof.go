@@ -98,12 +98,6 @@ func giveProofs(a *app, proofs []auditlog.Proof, size uint64, out string) error 
 	if err != nil {
 		return inputErr(fmt.Errorf("writing proofs: %w", err))
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"proofs": len(proofs), "size": size, "out": out})
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.stdout, "%s, in the log of %d records: %s\n", counted(len(proofs), "proof"), size,
-			printable(out))
-	}
-	return nil
+	return answer(a, map[string]any{"proofs": len(proofs), "size": size, "out": out},
+		"%s, in the log of %d records: %s", counted(len(proofs), "proof"), size, printable(out))
 }

@@ -26,13 +26,8 @@ not as it should be, and exits 1.`,
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(map[string]any{"ok": true, "values": v.Values, "bytes": v.Bytes, "index_entries": v.Postings})
-				}
-				if !a.quiet {
-					fmt.Fprintf(a.stdout, "ok: %d values, %d bytes, %d index entries\n", v.Values, v.Bytes, v.Postings)
-				}
-				return nil
+				return answer(a, map[string]any{"ok": true, "values": v.Values, "bytes": v.Bytes, "index_entries": v.Postings},
+					"ok: %d values, %d bytes, %d index entries", v.Values, v.Bytes, v.Postings)
 			})
 			if errors.Is(err, kb.ErrDamaged) { // also when that is why it cannot be opened
 				return &statusError{Status: launcher.StatusFinding, Err: err}

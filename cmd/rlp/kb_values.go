@@ -78,13 +78,8 @@ func kbPutCommand(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if a.json {
-					return a.printJSON(map[string]any{"domain": args[0], "key": args[1], "revision": rev})
-				}
-				if !a.quiet {
-					fmt.Fprintf(a.stdout, "%s/%s revision %d\n", args[0], printable(args[1]), rev)
-				}
-				return nil
+				return answer(a, map[string]any{"domain": args[0], "key": args[1], "revision": rev},
+					"%s/%s revision %d", args[0], printable(args[1]), rev)
 			})
 		},
 	}

@@ -119,26 +119,15 @@ func mcpAccept(ctx context.Context, a *app, name string, yes bool) error {
 	if err := c.Accept(); err != nil {
 		return err
 	}
-	if a.json {
-		return a.printJSON(map[string]any{
-			"server": name, "before": known.Digest, "after": seen.Digest, "changes": changes,
-			"accepted": true,
-		})
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.stdout, "accepted: %s is known by %s\n", name, seen.Digest)
-	}
-	return nil
+	return answer(a, map[string]any{
+		"server": name, "before": known.Digest, "after": seen.Digest, "changes": changes,
+		"accepted": true,
+	}, "accepted: %s is known by %s", name, seen.Digest)
 }
 
 func nothingToAccept(a *app, name string) error {
-	if a.json {
-		return a.printJSON(map[string]any{"server": name, "changes": []any{}, "accepted": false})
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.stdout, "nothing to accept: no run has heard %s say anything else than it is known by\n", name)
-	}
-	return nil
+	return answer(a, map[string]any{"server": name, "changes": []any{}, "accepted": false},
+		"nothing to accept: no run has heard %s say anything else than it is known by", name)
 }
 
 // agreed asks at a terminal.

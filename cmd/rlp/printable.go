@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -40,3 +41,15 @@ func none(a *app, n int, text string) bool {
 
 // counted is a number and what it counts.
 func counted[N int | int64 | uint64](n N, one string) string { return shown.Count(n, one) }
+
+// answer prints what came of a command: doc as JSON where that is asked for, else
+// one line, unless nothing but results and errors is wanted.
+func answer(a *app, doc any, format string, args ...any) error {
+	switch {
+	case a.json:
+		return a.printJSON(doc)
+	case !a.quiet:
+		fmt.Fprintf(a.stdout, format+"\n", args...)
+	}
+	return nil
+}

@@ -124,13 +124,8 @@ func secretsPut(ctx context.Context, a *app, text string) error {
 	if err := p.Put(ctx, id, value); err != nil {
 		return compose.SecretsErr(err)
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"id": id.String(), "provider": cfg.Security.SecretsProvider, "stored": true})
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.stdout, "stored %s\n", id)
-	}
-	return nil
+	return answer(a, map[string]any{"id": id.String(), "provider": cfg.Security.SecretsProvider, "stored": true},
+		"stored %s", id)
 }
 
 // readSecret reads a value: typed without echo at a terminal, else all of stdin.
@@ -212,11 +207,6 @@ func secretsDelete(ctx context.Context, a *app, text string) error {
 		}
 		return compose.SecretsErr(err)
 	}
-	if a.json {
-		return a.printJSON(map[string]any{"id": id.String(), "deleted": true})
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.stdout, "deleted %s\n", id)
-	}
-	return nil
+	return answer(a, map[string]any{"id": id.String(), "deleted": true},
+		"deleted %s", id)
 }
