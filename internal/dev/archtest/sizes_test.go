@@ -34,7 +34,6 @@ var shrinking = map[string]int{
 	"files in a circle of internal/serve/service":       16,
 	"files in a circle of kb/journal":                   11,
 	"files in a circle of launcher/compose":             36,
-
 }
 
 // outsized returns the parts that are too large, with the size of each.
