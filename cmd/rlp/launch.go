@@ -166,14 +166,14 @@ func (a *app) tell(r *launcher.Report, live bool) error {
 	if r.Marker() == "" && r.Message != "" {
 		a.say(printable(r.Message))
 	}
-	a.truncations(r)
+	truncations(a, r)
 	if !a.json {
 		return ending(r.ExitCode, a.guestOut.lost())
 	}
 	return ending(r.ExitCode, a.printJSON(r))
 }
 
-func (a *app) truncations(r *launcher.Report) {
+func truncations(a *app, r *launcher.Report) {
 	if a.quiet || a.live {
 		return
 	}

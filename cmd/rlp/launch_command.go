@@ -30,7 +30,7 @@ name of one that is installed where the service is, or a path that is sent there
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("remote") {
-				return launchRemote(c.Context(), a, args[0], args[1:], f, r)
+				return a.launchRemote(c.Context(), args[0], args[1:], f, r)
 			}
 			if r != (remoteFlags{}) {
 				return usagef("--token-file, --ca, --cert and --key go with --remote; add it, or leave them out")

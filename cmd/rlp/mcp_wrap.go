@@ -46,7 +46,7 @@ and rlp audit list treat the session as that agent's run.`,
 				}
 				w.Secrets = append(w.Secrets, config.MCPSecret{Variable: variable, ID: id})
 			}
-			return mcpWrap(c.Context(), a, &w, f, j, dry)
+			return a.mcpWrap(c.Context(), &w, f, j, dry)
 		},
 	}
 	registerPolicy(c.Flags(), &f)
@@ -59,7 +59,7 @@ and rlp audit list treat the session as that agent's run.`,
 	return c
 }
 
-func mcpWrap(ctx context.Context, a *app, w *compose.Wrap, f compose.Flags, j *compose.Job, dry bool) error {
+func (a *app) mcpWrap(ctx context.Context, w *compose.Wrap, f compose.Flags, j *compose.Job, dry bool) error {
 	front := &mcpserver.Front{Name: w.Name, Version: version, In: io.NopCloser(a.stdin), Out: unclosed{a.stdout}}
 	w.Serve, w.Ask = front.Serve, front.Confirm
 	c, err := a.reader().Wrapped(w, f)

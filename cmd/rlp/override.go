@@ -51,7 +51,7 @@ next turn on.`,
 
 func writeOverride(a *app, args []string, t ask.Trial) (err error) {
 	if len(args) == 2 {
-		if t.Text, err = a.draft(args[1]); err != nil {
+		if t.Text, err = draftOf(a, args[1]); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func ofFile(err error) error {
 }
 
 // draft reads an override that is not among the others; - is stdin.
-func (a *app) draft(path string) ([]byte, error) {
+func draftOf(a *app, path string) ([]byte, error) {
 	if path != "-" {
 		if err := a.reader().OwnPaths(path); err != nil {
 			return nil, err

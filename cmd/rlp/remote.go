@@ -61,7 +61,7 @@ func (a *app) service(f remoteFlags) (*client.Client, error) {
 		o.URL = f.remote
 	}
 	var err error
-	if o.Token, err = a.bearer(f); err != nil {
+	if o.Token, err = bearer(a, f); err != nil {
 		return nil, inputErr(err)
 	}
 	if o.TLS, err = f.tls(); err != nil {
@@ -75,7 +75,7 @@ func (a *app) service(f remoteFlags) (*client.Client, error) {
 }
 
 // bearer is the token, "" if there is none.
-func (a *app) bearer(f remoteFlags) (string, error) {
+func bearer(a *app, f remoteFlags) (string, error) {
 	if f.tokenFile == "" {
 		return strings.TrimSpace(a.getenv(tokenVariable)), nil
 	}

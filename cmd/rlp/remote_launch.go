@@ -28,13 +28,13 @@ import (
 const mostPacked = 32 << 20
 
 // launchRemote has a service launch, and tells what came of it as of a launch here.
-func launchRemote(ctx context.Context, a *app, path string, args []string, f launchFlags, r remoteFlags) error {
+func (a *app) launchRemote(ctx context.Context, path string, args []string, f launchFlags, r remoteFlags) error {
 	if a.invoker != nil { // a helper launches by itself alone
 		a.invoker.declined = "a launch by the service"
 		return errSilent
 	}
 	a.launching = true
-	q, err := remoteRequest(a, ctx, path, args, f, r.remote == atSocket)
+	q, err := a.remoteRequest(ctx, path, args, f, r.remote == atSocket)
 	var late *inputLate
 	if errors.As(err, &late) {
 		a.guestOut = &witness{w: a.stdout}
@@ -104,7 +104,7 @@ func refusal(e *client.Error) *launcher.Report {
 }
 
 // remoteRequest is what the flags of a launch are as a request.
-func remoteRequest(a *app,
+func (a *app) remoteRequest(
 	ctx context.Context, path string, args []string, f launchFlags, own bool,
 ) (*client.Request, error) {
 	for _, no := range []struct {

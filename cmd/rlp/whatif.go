@@ -68,7 +68,7 @@ func tryPolicy(ctx context.Context, a *app, s *kb.Store, filter kb.Filter, f wha
 	text := []byte(nil)
 	if slices.Contains(f.Overrides, "-") {
 		var err error
-		if text, err = a.draft("-"); err != nil {
+		if text, err = draftOf(a, "-"); err != nil {
 			return err
 		}
 	}
