@@ -217,9 +217,13 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	if spec.Unfit = program.Unkept(plan, spec.Seed); spec.Unfit != "" {
 		return none, nil
 	}
+	start.Leads = program.Leads{Home: a.userHome(), Resolve: func(path string) (string, []string, error) {
+		w, err := Walk(path)
+		return w.end, w.Links, err
+	}}
 	cfg := a.laneConfig(c, spec.Identity)
-	cfg.Folders, cfg.Leased, cfg.Untrusted = program.Folders(plan.Effective), program.Leased(plan.Effective),
-		spec.Taint.Folders()
+	cfg.Folders = start.Leads.Settled(program.Folders(plan.Effective))
+	cfg.Leased, cfg.Untrusted = program.Leased(plan.Effective), spec.Taint.Folders()
 	cfg.Protected, cfg.Executes = program.Protected(), program.Executables(plan.Effective) != nil
 	cfg.Network, cfg.Bounds = true, program.Bounds(cfg.Bounds, plan.Limits)
 	l, err := lane.Open(ctx, c.Config.Exec.Lane, cfg)

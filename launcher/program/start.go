@@ -24,6 +24,7 @@ type Start struct {
 	Env    func(name string) (string, bool)
 	// Given are variables that it has whatever else is called so.
 	Given []string
+	Leads Leads
 	Live  *lane.Live // its streams pass through; nil: they are held for the report
 
 	Outside proxy.Outside

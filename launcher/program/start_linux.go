@@ -104,7 +104,7 @@ func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Comman
 	return &lane.Command{
 		Program: s.File, SHA256: s.SHA256, Argv: s.Argv, Cwd: s.cwd(holds),
 		Env:     variables(s.Home, s.Env, append(c.Env, s.Given...)),
-		Folders: append(Folders(holds), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
+		Folders: append(s.Leads.Settled(Folders(holds)), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
 		Leased:  Leased(holds), Protected: Protected(), Executes: only, Each: each,
 		Asked:   func(file string, written bool) bool { return may(file, written && only != nil && only.Others) },
 		Timeout: most, Network: network.Own(), Live: s.Live,

@@ -56,7 +56,7 @@ type Command struct {
 	// all that holds them: a program neither moves nor links them.
 	Leased []string
 	// Protected are names that the program leaves as they are in all that it writes but
-	// folders of its own: one part of a path, or two.
+	// folders of its own: one part of a path or more, "*" for any but the first.
 	Protected []string
 	// Executes bounds what the program executes, and what that does, beside itself and what
 	// interprets it; nil: whatever it sees. Lanes without a root of their own bound nothing.

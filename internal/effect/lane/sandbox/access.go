@@ -31,6 +31,9 @@ type Executables struct {
 	Files  []string
 }
 
+// Any is, in a protected name, a part that is called whatever it is.
+const Any = "*"
+
 // MaxLinks bounds the links of one path; the kernel follows fewer.
 const MaxLinks = 40
 

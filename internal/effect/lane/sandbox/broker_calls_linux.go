@@ -136,7 +136,8 @@ func makes(at, arg int, do func(b *broker, n *notice, at end) error) func(*broke
 			return goesOn()
 		}
 		made := n.call == unix.SYS_MKDIRAT || n.call == sysMkdir // a folder above what is kept can be made
-		if errno := b.change(p); errno != 0 && !(made && errno == unix.EBUSY && b.isAbove(p.path) && p.access == ReadWrite) {
+		made = made && b.isAbove(p.path) && p.access == ReadWrite
+		if errno := b.change(p, p.path); errno != 0 && !(made && errno == unix.EBUSY) {
 			return failed(errno)
 		}
 		dir, err := p.in.parent(p)
@@ -164,7 +165,7 @@ func moves(paths [4]int, follows func(*notice) bool, do func(b *broker, n *notic
 			return goesOn()
 		}
 		for _, p := range []place{from, to} {
-			if errno := b.change(p); errno != 0 {
+			if errno := b.change(p, from.path); errno != 0 {
 				return failed(errno)
 			}
 		}

@@ -48,9 +48,7 @@ func (b *broker) open(n *notice, p place, flags, mode uint64) (int, error) {
 		return -1, unix.EROFS
 	case p.access == ReadOnly && makes: // what is there can be read
 		flags &^= unix.O_CREAT
-	case makes && len(b.protected) > 0 && b.isAbove(p.path): // a file that says where another folder lies
-		return -1, unix.EACCES
-	case writes && len(b.protected) > 0 && b.isAbove(p.path):
+	case (writes || makes) && len(b.protected) > 0 && b.isAbove(p.path) && !leadsNowhere(p.path):
 		return -1, unix.EACCES
 	case writes || makes:
 		return p.make(n, flags, mode)

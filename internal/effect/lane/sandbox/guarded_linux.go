@@ -132,14 +132,18 @@ type judge struct {
 	leased    []string        // what stays where it is
 	untrusted []string        // folders out of which nothing is moved or linked
 	held      map[string]Access
-	holds     map[string]bool // the folders above what is held
-	protected []string        // names, each of one part or of two
+	holds     map[string]bool       // the folders above what is held
+	protected map[string][][]string // names, in parts, by the first of them
 }
 
 func newJudge(p *Plan) *judge {
 	j := &judge{
 		dirs: p.guards, mounts: map[string]*guardedDir{}, kept: map[string]Access{}, above: ways(p.hidden()),
-		untrusted: p.Untrusted, protected: p.Protected,
+		untrusted: p.Untrusted, protected: map[string][][]string{},
+	}
+	for _, name := range p.Protected {
+		parts := strings.Split(name, "/")
+		j.protected[parts[0]] = append(j.protected[parts[0]], parts)
 	}
 	kept := make([]string, 0, len(p.Kept))
 	for _, k := range p.Kept {
@@ -191,28 +195,52 @@ func (j *judge) of(p string) place {
 
 // isProtected reports whether a path has a protected name in it.
 func (j *judge) isProtected(p string) bool {
-	return slices.ContainsFunc(j.protected, func(name string) bool { return strings.Contains(p+"/", "/"+name+"/") })
+	within, _ := j.named(p)
+	return within
 }
 
 // isAbove reports whether what lies here may hold a protected name: another folder, a
 // file or a link in its place would hold another.
 func (j *judge) isAbove(p string) bool {
-	if j.way[p] {
-		return true
-	}
-	return slices.ContainsFunc(j.protected, func(name string) bool {
-		dir, _, two := strings.Cut(name, "/")
-		return two && path.Base(p) == dir
-	})
+	_, above := j.named(p)
+	return above || j.way[p]
 }
 
-// change is why an entry cannot be made, taken away or moved; 0: it can.
-func (j *judge) change(p place) unix.Errno {
+// named reports whether a path has a protected name in it, and whether it ends in the
+// beginning of one.
+func (j *judge) named(p string) (within, above bool) {
+	parts := strings.Split(p, "/")
+	for i, first := range parts {
+		for _, name := range j.protected[first] {
+			n := 0
+			for n < len(name) && i+n < len(parts) && (name[n] == parts[i+n] || name[n] == Any) {
+				n++
+			}
+			within = within || n == len(name)
+			above = above || n < len(name) && i+n == len(parts)
+		}
+	}
+	return within, above
+}
+
+// leadsNowhere reports whether a file in the place of such a folder says nothing of
+// where another one lies, as one that is called .git does: there is a .config of the
+// kernel's sources, beside a .config/fish of a shell's.
+func leadsNowhere(p string) bool { return path.Base(p) != ".git" }
+
+// change is why an entry cannot be made, taken away or moved; 0: it can. what is put
+// there, or taken away.
+func (j *judge) change(p place, what string) unix.Errno {
 	_, kept := j.kept[p.path]
+	_, above := j.named(p.path)
+	if above && leadsNowhere(p.path) {
+		var st unix.Stat_t
+		above = unix.Lstat(what, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG
+	}
 	switch {
 	case p.access == ReadOnly:
 		return unix.EROFS
-	case kept, j.way[p.path], p.in.covered && j.isAbove(p.path), p.path == p.in.path:
+	case kept, j.way[p.path], p.in.covered && above, p.path == p.in.path:
 		return unix.EBUSY
 	case p.access == Hidden:
 		return unix.EACCES

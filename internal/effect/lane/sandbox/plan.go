@@ -25,7 +25,7 @@ type Plan struct {
 	Links     bool     // a broker judges links
 	Held      []Mount  // what the agent holds, and what it does not below that, by path
 	Untrusted []string // folders out of which nothing is moved or linked
-	Protected []string // names that stay as they are in guarded folders
+	Protected []string // names that stay as they are in guarded folders, [Any] for a part
 	Work      string
 	File      string // the program, "" with proof
 	Dev       uint64 // which file that must be
