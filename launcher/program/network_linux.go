@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"runloop.dev/rlp/caps"
@@ -38,13 +39,27 @@ type Network struct {
 
 // Own is the network, as a lane makes it for one program at a time.
 func (n Network) Own() *lane.OwnNetwork {
-	return &lane.OwnNetwork{Ports: loopback(n.Base), Serve: n.serve, Refused: func(what string) {
-		why := "no policy grants such a socket"
-		if what == "unix://*" || what == "*://*" {
-			why = "others were refused, and are not recorded one by one"
+	// Whoever records waits for a host call that has not ended; a lane does not.
+	var telling sync.WaitGroup
+	serve := func(s *netns.Sockets) (func(), error) {
+		end, err := n.serve(s)
+		if err != nil {
+			return nil, err
 		}
-		n.Policy.Refuse(proxy.Target{Way: proxy.Sockets, Host: what}, proxy.Socket, why)
+		return func() { end(); telling.Wait() }, nil
+	}
+	return &lane.OwnNetwork{Ports: loopback(n.Base), Serve: serve, Refused: func(what string) {
+		telling.Add(1)
+		guard.Go(func() error { n.refused(what); return nil }, func(error) { telling.Done() })
 	}}
+}
+
+func (n Network) refused(what string) {
+	why := "no policy grants such a socket"
+	if what == "unix://*" || what == "*://*" {
+		why = "others were refused, and are not recorded one by one"
+	}
+	n.Policy.Refuse(proxy.Target{Way: proxy.Sockets, Host: what}, proxy.Socket, why)
 }
 
 func (n Network) serve(s *netns.Sockets) (end func(), err error) {

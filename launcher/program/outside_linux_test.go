@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/lane"
@@ -412,5 +413,27 @@ print(re.findall("HTTP/1.1 ([0-9]+)", c.makefile("rb").read().decode()))'`)
 		"net.connect https://api.test:443 server_name_mismatch",
 	}; !slices.Equal(s.decided(), want) {
 		t.Errorf("%q", s.decided())
+	}
+}
+
+// A lane goes on while what was refused waits to be recorded; the end of the program
+// waits for that.
+func TestALaneWaitsForNoRecord(t *testing.T) {
+	s := open(t, "[capabilities]\nnet = [\"api.test\"]\n")
+	own := s.network.Own()
+	s.lock.Lock() // as a host call that has not ended does
+	own.Refused("icmp://*")
+	s.lock.Unlock()
+	sh, err := lane.Resolve("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newLane(t).Run(t.Context(), &lane.Command{
+		Program: sh.File, Argv: []string{"sh", "-c", ":"}, Timeout: time.Minute, Network: own,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.decided(); len(got) != 1 || !strings.Contains(got[0], " icmp://* ") {
+		t.Errorf("%q", got)
 	}
 }
