@@ -100,22 +100,6 @@ func contained(s setting) setting {
 	return s
 }
 
-// count is a whole number between two bounds.
-func count(name string, field func(*Config) *int64, low, high int64) setting {
-	show := func(c *Config) any { return *field(c) }
-	return setting{name: name, show: show, set: func(w *tomlfile.Walk, name string, v *tomlfile.Value, c *Config) {
-		if !w.Is(v, name, tomlfile.Integer) {
-			return
-		}
-		if v.Int < low || v.Int > high {
-			w.Errorf(v.Pos, "leave it out for "+strconv.FormatInt(*field(c), 10), "%s must be from %d to %d, not %d", name, low,
-				high, v.Int)
-			return
-		}
-		*field(c) = v.Int
-	}}
-}
-
 func ulimit(name string, field func(*Config) *Ulimit, high int64) setting {
 	return setting{name: name, text: true, set: setUlimit(field, high), show: func(c *Config) any {
 		return fmt.Sprintf("%d:%d", field(c).Soft, field(c).Hard)

@@ -26,10 +26,8 @@ var shrinking = map[string]int{
 
 	"files in a circle of bundles":                      14,
 	"files in a circle of caps":                         14,
-	"files in a circle of internal/base/config":         10,
 	"files in a circle of internal/effect/lane/sandbox": 10,
 	"files in a circle of internal/engine/guest":        24,
-	"files in a circle of internal/serve/access":        10,
 	"files in a circle of internal/serve/mcpserver":     13,
 	"files in a circle of internal/serve/service":       16,
 	"files in a circle of kb/journal":                   11,

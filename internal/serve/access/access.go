@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -294,4 +295,22 @@ func (a *Access) source(r *http.Request) string {
 		}
 	}
 	return p.source()
+}
+
+// ConnContext is for [http.Server.ConnContext]: requests of a connection know
+// who is at its other end. It asks nobody anything; that is done at the first
+// request that needs it.
+func (a *Access) ConnContext(ctx context.Context, c net.Conn) context.Context {
+	var place placing
+	for {
+		if p, ok := c.(placing); ok {
+			place = p
+		}
+		inner, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		c = inner.NetConn()
+	}
+	return context.WithValue(ctx, peerKey{}, &peer{conn: c, place: place, local: c.LocalAddr().Network() == "unix"})
 }

@@ -97,6 +97,3 @@ func (a *Access) verify(chain []*x509.Certificate, now time.Time) error {
 	})
 	return err
 }
-
-// hashOf is how a certificate is written down.
-func hashOf(cert *x509.Certificate) string { return digest(sum256(cert.Raw)).String() }

@@ -35,24 +35,6 @@ const (
 // peerKey is where a connection's context holds its peer.
 type peerKey struct{}
 
-// ConnContext is for [http.Server.ConnContext]: requests of a connection know
-// who is at its other end. It asks nobody anything; that is done at the first
-// request that needs it.
-func (a *Access) ConnContext(ctx context.Context, c net.Conn) context.Context {
-	var place placing
-	for {
-		if p, ok := c.(placing); ok {
-			place = p
-		}
-		inner, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		c = inner.NetConn()
-	}
-	return context.WithValue(ctx, peerKey{}, &peer{conn: c, place: place, local: c.LocalAddr().Network() == "unix"})
-}
-
 // A placing connection has one of few places, of which each caller has a share.
 type placing interface {
 	// Serves notes who was proved on it; it is false when their share is in use.
@@ -128,4 +110,20 @@ func addrPort(a net.Addr) netip.AddrPort {
 	}
 	ap := t.AddrPort()
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
+
+// network is whose attempts are counted together: an address, of IPv6 64 bits; on
+// this host all of loopback, of which every user has every address.
+func network(addr netip.Addr) string {
+	if addr.IsLoopback() {
+		return "loopback"
+	}
+	if addr.Is4() {
+		return addr.String()
+	}
+	p, err := addr.WithZone("").Prefix(64)
+	if err != nil {
+		return "unknown"
+	}
+	return p.String()
 }

@@ -167,19 +167,3 @@ func lastForwarded(r *http.Request) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
 	return addr.Unmap().WithZone(""), err == nil
 }
-
-// network is whose attempts are counted together: an address, of IPv6 64 bits; on
-// this host all of loopback, of which every user has every address.
-func network(addr netip.Addr) string {
-	if addr.IsLoopback() {
-		return "loopback"
-	}
-	if addr.Is4() {
-		return addr.String()
-	}
-	p, err := addr.WithZone("").Prefix(64)
-	if err != nil {
-		return "unknown"
-	}
-	return p.String()
-}

@@ -42,8 +42,6 @@ type session struct {
 
 func newSessions() *sessions { return &sessions{all: make(map[digest]session)} }
 
-func sum256(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }
-
 func keyOf(cookie string) digest { return sum256([]byte("rlp session v1\x00" + cookie)) }
 
 // begin returns what the cookie holds.

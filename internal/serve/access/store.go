@@ -1,6 +1,7 @@
 package access
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -331,3 +332,8 @@ func (s *Store) used(id string) string { return filepath.Join(s.dir, id+".used")
 func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
 }
+
+// hashOf is how a certificate is written down.
+func hashOf(cert *x509.Certificate) string { return digest(sum256(cert.Raw)).String() }
+
+func sum256(b []byte) [sha256.Size]byte { return sha256.Sum256(b) }
