@@ -10,17 +10,8 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 )
 
-// formatVersion is in the first frame; a reader refuses another.
-const formatVersion = 1
-
 // tempPrefix begins the name of a journal that is not yet one.
 const tempPrefix = ".new-"
-
-// fileHead is the body of the first frame.
-type fileHead struct {
-	Version int        `cbor:"1,keyasint"`
-	Head    audit.Head `cbor:"2,keyasint"`
-}
 
 // ValidRun reports whether id can name a run: letters, digits, "_" and "-", at
 // most 64, not beginning with "-".

@@ -192,3 +192,12 @@ func parseDecision(f frame) (d decisionBody, err error) {
 	}
 	return d, nil
 }
+
+// formatVersion is in the first frame; a reader refuses another.
+const formatVersion = 1
+
+// fileHead is the body of the first frame.
+type fileHead struct {
+	Version int        `cbor:"1,keyasint"`
+	Head    audit.Head `cbor:"2,keyasint"`
+}

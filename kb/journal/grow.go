@@ -9,14 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	pageSize    = 1 << 16 // a multiple of the page size of every system that this runs on
-	firstChunk  = 64 << 10
-	maxChunk    = 4 << 20
-	windowBytes = 64 << 20
-	zeroChunk   = 256 << 10
-)
-
 // A grower keeps the file longer than what is written, from a goroutine of its
 // own once the run has shown that it records much.
 type grower struct {

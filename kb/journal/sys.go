@@ -55,3 +55,11 @@ func flock(f *os.File, how int) (bool, error) {
 		}
 	}
 }
+
+const (
+	pageSize    = 1 << 16 // a multiple of the page size of every system that this runs on
+	firstChunk  = 64 << 10
+	maxChunk    = 4 << 20
+	windowBytes = 64 << 20
+	zeroChunk   = 256 << 10
+)

@@ -30,7 +30,6 @@ var shrinking = map[string]int{
 	"files in a circle of internal/engine/guest":        24,
 	"files in a circle of internal/serve/mcpserver":     13,
 	"files in a circle of internal/serve/service":       16,
-	"files in a circle of kb/journal":                   11,
 	"files in a circle of launcher/compose":             36,
 }
 
