@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"runloop.dev/rlp/hostcalls"
+	"runloop.dev/rlp/launcher/ask"
+	"runloop.dev/rlp/launcher/places"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -57,17 +58,22 @@ func (d *delegates) Launch(ctx context.Context, asked *hostcalls.Delegation) (*h
 	if _, err := CallerLayer(flags, d.from.domains()); err != nil {
 		return nil, &hostcalls.Fail{Errno: hostcalls.Inval, Hint: err.Error()}
 	}
-	report, err := d.by.delegate(ctx, by, path, flags, &Job{
+	c := &Composition{Path: path, Origin: by}
+	report, err := d.by.delegate(ctx, c, flags, &Job{
 		Input: asked.Input, Event: d.spec.Event, Seed: d.seed(), KeepAllowed: d.from.common.keepAllowed,
 	})
 	if err != nil {
 		report = refused(ctx, by.parent, err)
 	}
+	n := places.Of(d.from.Home.Dir(), ask.WithoutLinks(d.from.Home.Dir()))
+	told := (&ask.Subject{Policy: c.Policy, Paths: c.Paths, Params: c.params}).Telling(n, false).Report(report)
+	if _, own := errors.AsType[*inputError](err); own { // nothing of the host's is in it
+		told.Message = report.Message
+	}
 	for _, w := range warnings {
 		d.from.Origin.warnf("%s", w)
 	}
-	report.Warnings = append(slices.Clone(warnings), report.Warnings...)
-	got := report.Delegated()
+	got := report.Delegated(told)
 	got.Warnings = warnings
 	return got, nil
 }
@@ -87,24 +93,31 @@ func (d *delegates) installed(agent string) (string, error) {
 
 // delegate launches an agent for another one, as rlp launch does. What it prints
 // is held for the report.
-func (a *Runner) delegate(ctx context.Context, by Origin, path string, f Flags, j *Job) (*run.Report, error) {
-	info, err := os.Lstat(path)
+func (a *Runner) delegate(ctx context.Context, c *Composition, f Flags, j *Job) (*run.Report, error) {
+	info, err := os.Lstat(c.Path)
 	if err != nil || !info.IsDir() {
-		return nil, InputErr(fmt.Errorf("the agent at %s is not installed as a folder; run rlp agent install again", path))
+		return nil, InputErr(fmt.Errorf("the agent at %s is not installed as a folder; run rlp agent install again", c.Path))
 	}
-	c, err := a.Complete(&Composition{Path: path, Origin: by}, f)
-	if err != nil {
+	if _, err := a.Complete(c, f); err != nil {
 		return nil, err
 	}
-	if agent := c.Bundle.Manifest.Agent.String(); agent != by.parent.Delegation.Agent {
-		return nil, InputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", path, agent))
+	if agent := c.Bundle.Manifest.Agent.String(); agent != c.Origin.parent.Delegation.Agent {
+		return nil, InputErr(fmt.Errorf("what is installed at %s calls itself %s; run rlp agent install again", c.Path, agent))
 	}
-	if j.Input, err = InputOf(c.Bundle.Manifest, j.Input); err != nil {
-		return nil, InputErr(fmt.Errorf("input: %w", err))
+	if j.Input, err = InputOf(c.Bundle.Manifest, j.Input); err == nil && j.Input != nil {
+		err = CheckInput(c.Bundle.Manifest, j.Input)
+	}
+	if err != nil {
+		return nil, InputErr(&inputError{err})
 	}
 	c.Origin.Warn = nil // the report has all that follows
 	return a.Launch(ctx, c, j)
 }
+
+// An inputError is what is wrong with the input that an agent gives another one.
+type inputError struct{ err error }
+
+func (e *inputError) Error() string { return "input: " + e.err.Error() }
 
 // refused is the report of a run that was never begun.
 func refused(ctx context.Context, by run.Parent, err error) *run.Report {

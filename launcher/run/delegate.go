@@ -67,13 +67,13 @@ func (s *Spec) grace() time.Duration {
 	return max(guest.DefaultGrace-time.Duration(s.Above.Depth())*less, least)
 }
 
-// Delegated is the report as the run that launched this one is given it, and
+// Delegated is the report as the run that launched this one is told it, and
 // what it pays. The document is at most [hostcalls.MaxAgentReport] long.
-func (r *Report) Delegated() *hostcalls.Delegated {
+func (r *Report) Delegated(told *Report) *hostcalls.Delegated {
 	return &hostcalls.Delegated{
 		RunID: r.RunID, Outcome: string(r.Outcome), Why: r.Message, Ran: r.Spent.Ran,
 		Calls: r.Spent.Calls, Instructions: r.Spent.Instructions, LeaseUses: r.Spent.LeaseUses,
-		Report: r.within(hostcalls.MaxAgentReport), Less: r.less("the rest of the report would show a secret of this run"),
+		Report: told.within(hostcalls.MaxAgentReport), Less: told.less("the rest of the report would show a secret of this run"),
 	}
 }
 

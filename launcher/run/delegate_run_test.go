@@ -26,7 +26,7 @@ func (f *family) Launch(ctx context.Context, d *hostcalls.Delegation) (*hostcall
 	Parent{f.parent.Identity, d}.Bind(s)
 	r := Launch(ctx, s)
 	f.reports = append(f.reports, r)
-	return r.Delegated(), nil
+	return r.Delegated(r), nil
 }
 
 const ask = `{"agent":"child"}`

@@ -236,7 +236,7 @@ func TestDelegatedReportsAreBounded(t *testing.T) {
 			Stderr: strings.Repeat("x", size),
 		}
 		r.Spent = Spent{Ran: true, Calls: 5, Instructions: 64}
-		d := r.Delegated()
+		d := r.Delegated(r)
 		if len(d.Report) > hostcalls.MaxAgentReport || len(d.Less) > 1<<16 {
 			t.Fatalf("%s: %d and %d bytes", name, len(d.Report), len(d.Less))
 		}
@@ -265,7 +265,7 @@ func TestEveryDelegateIsPaidFor(t *testing.T) {
 		"no JSON":    {Result: json.RawMessage("{")},
 	} {
 		r.RunID, r.Agent, r.Outcome, r.Spent = aRun, "critic", OK, Spent{Ran: true, Calls: 5, Instructions: 64}
-		d := r.Delegated()
+		d := r.Delegated(r)
 		var got Report
 		if err := json.Unmarshal(d.Report, &got); err != nil || len(d.Report) > hostcalls.MaxAgentReport ||
 			got.RunID != aRun || got.Outcome != OK {

@@ -4,91 +4,15 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/internal/record/audit"
 	"runloop.dev/rlp/internal/serve/service"
-	"runloop.dev/rlp/launcher"
+	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/places"
 )
-
-// A disclosure is what who does not operate is told of a launch: nothing of the layer
-// that keeps what is the host's own, and of the paths of a bundle that they sent what
-// they wrote themselves, never where it leads.
-type disclosure struct {
-	names *places.Names
-	c     *compose.Composition
-	base  []string // what the bundle asks for, as it may be told
-}
-
-// disclose is what others are told of c.
-func (h *Host) disclose(c *compose.Composition) *disclosure {
-	n, s := h.places(), c.Subject()
-	if c.Origin.Sent {
-		n = n.AsWritten()
-	}
-	n = s.Names(n)
-	var grants []caps.Grant
-	for _, e := range c.Policy.Base {
-		grants = append(grants, e.Grant)
-	}
-	return &disclosure{n, c, n.Capabilities(launcher.GrantStrings(grants))}
-}
-
-// of is the layer of a capability as it may be told; false: the capability is of a
-// path that was not asked for.
-func (t *disclosure) of(capability string, layer *string) bool {
-	path := strings.HasPrefix(capability, "fs:") || strings.HasPrefix(capability, "process:exec:")
-	mine := *layer == caps.ProtectedLayer
-	*layer = places.LayerName(*layer)
-	return !(mine || path && t.c.Origin.Sent) || slices.Contains(t.base, capability)
-}
-
-// report is a report without what may not be told.
-func (t *disclosure) report(r *launcher.Report) *launcher.Report {
-	told := r.For(t.names)
-	told.Except = nil
-	told.Effective = t.names.Capabilities(places.Unspared(r.Effective, r.Base, spared(t.c)))
-	changes := []launcher.Change{}
-	for _, ch := range told.Changes {
-		if t.of(ch.Capability, &ch.Layer) {
-			changes = append(changes, ch)
-		}
-	}
-	told.Changes = changes
-	for i := range told.Tools {
-		told.Tools[i].Layer = places.LayerName(told.Tools[i].Layer)
-	}
-	told.Violations = t.violations(told.Violations)
-	told.Warnings = slices.Concat(t.c.Origin.Notes, told.Warnings)
-	return told
-}
-
-// violations are the reasons of a refusal without what was carved out of a
-// capability: the rest of that was taken too.
-func (t *disclosure) violations(list []launcher.Violation) (told []launcher.Violation) {
-	for _, v := range list {
-		if v.Capability == "" || t.of(v.Capability, &v.Layer) {
-			told = append(told, v)
-		}
-	}
-	return told
-}
-
-// spared are the folders within what is protected that are not.
-func spared(c *compose.Composition) (list []string) {
-	for _, l := range c.Policy.Layers {
-		if l.Name == caps.ProtectedLayer {
-			for _, e := range l.Spare {
-				list = append(list, e.Grant.Scope)
-			}
-		}
-	}
-	return list
-}
 
 // tellSurface takes out of a surface what may not be told.
 func tellSurface(n *places.Names, who *service.Caller, c *compose.Composition, s *service.Surface) {
@@ -99,7 +23,7 @@ func tellSurface(n *places.Names, who *service.Caller, c *compose.Composition, s
 	for _, f := range s.Families {
 		delete(f.Constraints, "except")
 		if allowed, is := f.Constraints["allow"].([]string); is {
-			f.Constraints["allow"] = n.Capabilities(places.Unspared(allowed, nil, spared(c)))
+			f.Constraints["allow"] = n.Capabilities(places.Unspared(allowed, nil, ask.Spared(c.Policy)))
 		}
 	}
 }

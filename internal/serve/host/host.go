@@ -266,13 +266,12 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	if err != nil {
 		return nil, service.FieldErrors{{Field: "bundle", Why: err.Error()}}
 	}
+	if c.Program != nil && (begin.Inputs != nil || q.Seed != nil) {
+		return nil, onlyGuests(q)
+	}
 	input, err := stdinOf(c.Bundle.Manifest, q)
 	if err != nil {
 		return nil, err
-	}
-	if c.Program != nil && (begin.Inputs != nil || q.Seed != nil) {
-		return nil, service.FieldErrors{{Field: "agent", Why: q.Agent + " is a program, which is given its input once and " +
-			"has no repeatable random numbers: leave turns and seed out"}}
 	}
 	var begun atomic.Bool // a run that this one launched tells by it too, and may be left behind
 	j := &compose.Job{
@@ -294,7 +293,8 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 	if err != nil {
 		return nil, h.unavailable(ctx, who, err)
 	}
-	told := h.disclose(c).report(report)
+	told := c.Subject().Telling(h.places(), c.Origin.Sent).Report(report)
+	told.Warnings = slices.Concat(c.Origin.Notes, told.Warnings)
 	if report.Warnings = append(slices.Clone(c.Origin.Notes), report.Warnings...); who.Can(service.Operate) {
 		report.Told, told = told, report
 	}
@@ -309,6 +309,12 @@ func (h *Host) Launch(ctx context.Context, who *service.Caller, q *service.Reque
 		}
 	}
 	return told, nil
+}
+
+// onlyGuests refuses to launch a program with what guests alone are given.
+func onlyGuests(q *service.Request) error {
+	return service.FieldErrors{{Field: "agent", Why: q.Agent + " is a program, which is given its input once and " +
+		"has no repeatable random numbers: leave turns and seed out"}}
 }
 
 // stdinOf is what the request gives the agent to read, by what its manifest takes.
