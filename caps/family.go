@@ -107,6 +107,7 @@ type family struct {
 	effects  []EffectSet // by mode; the last one serves all further modes
 	flags    flag
 	tools    []string // the host calls that are of this family, as records call them
+	by       string   // the name of what programs do of it by themselves; "": nothing
 }
 
 type action struct {
@@ -133,6 +134,7 @@ var families = [numUniverses]family{
 		key: "net", domain: "network", alias: "net", modes: numNetModes, shape: hostTree, valid: isHostPort,
 		audit: []string{"net.http"}, also: ConnectName, denied: HostNotPermitted,
 		category: "web", tier: Network, effects: netEffects(), flags: networkFacing, tools: []string{"net_http"},
+		by: "connect",
 	},
 	Time: {
 		key: "time", domain: "time", modes: 1, shape: onlyRoot, actions: oneRead,
@@ -173,7 +175,7 @@ var families = [numUniverses]family{
 		key: "exec", domain: "process", alias: "exec", modes: 1, shape: flatNames, valid: isProgram,
 		actions: []action{{"exec", 1}}, audit: []string{"exec.spawn"}, denied: ProgramNotPermitted,
 		category: "exec", tier: OperatorSensitive, effects: []EffectSet{IORead | IOWrite}, flags: destructive,
-		tools: []string{"exec_run"},
+		tools: []string{"exec_run"}, by: "execve",
 	},
 	Env: {
 		key: "env", domain: "env", modes: 1, shape: flatNames, valid: isEnvName,

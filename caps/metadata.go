@@ -219,7 +219,8 @@ const attached = "tools"
 // ToolScope is the scope of the axis [Tool] that a spelling means: a bare name
 // "net_http", a qualified one "web__net_http" or "mcp__server__tool", a scope
 // "web:net_http" or "web:*". A bare name that no host call has is that of an
-// attached tool; known is false for it, and for what a category does not have.
+// attached tool; known is false for it, and for what a category does not have. What
+// programs do by themselves has a scope, too, such as "web:connect".
 // The scope is "" for what can be no tool's name.
 func ToolScope(spelling string) (scope string, known bool) {
 	category, name, qualified := strings.Cut(spelling, ":")
@@ -242,7 +243,9 @@ func ToolScope(spelling string) (scope string, known bool) {
 	// a server alone is no tool
 	open := category == attached || category == families[MCP].category && strings.Contains(name, "/")
 	return scope, qualified && (open || name == "*" && slices.Contains(Categories(), category) ||
-		toolScopes(name) == scope)
+		toolScopes(name) == scope || slices.ContainsFunc(families[:], func(f family) bool {
+		return f.by != "" && f.category+":"+f.by == scope
+	}))
 }
 
 // oneTool is the one scope of a tool: what a bundle attaches is called as a tool

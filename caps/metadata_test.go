@@ -89,13 +89,14 @@ func TestToolSpellings(t *testing.T) {
 		"mcp__github__search": "mcp:github/search", "mcp:github/search": "mcp:github/search",
 		"tools:send_mail":  "tools:send_mail",
 		"tools__send_mail": "tools:send_mail", "web:*": "web:*",
+		"web:connect": "web:connect", "web__connect": "web:connect", "exec:execve": "exec:execve", // programs
 	} {
 		if scope, known := caps.ToolScope(spelling); scope != want || !known {
 			t.Errorf("%s is %q, %v; want %q", spelling, scope, known, want)
 		}
 	}
 	for spelling, want := range map[string]string{
-		"send_mail": "tools:send_mail", "web__nothing": "web:nothing", "a b": "",
+		"send_mail": "tools:send_mail", "connect": "tools:connect", "exec:connect": "exec:connect", "web__nothing": "web:nothing", "a b": "",
 		"*": "", "": "",
 	} {
 		if scope, known := caps.ToolScope(spelling); scope != want || known {

@@ -108,7 +108,7 @@ func (a *answers) hint(r *refused) string {
 		return by
 	}
 	if r.Code == caps.BudgetExhausted && a.cfg.Gate.Spent() {
-		return "limits.hostcalls_max of this run is used up; the operator raises it under [limits]"
+		return hints.Calls
 	}
 	if r.Label != "" {
 		return taintHint(r.Denial)

@@ -222,7 +222,7 @@ func (p *Policy) Decide(ctx context.Context, t proxy.Target) (g proxy.Grant, err
 	}
 	a := p.cfg.Gate.Admit(p.op, r, t.String(), nil)
 	if !a.OK() {
-		return g, denied(a.Denial, "")
+		return g, p.denied(a.Denial, "")
 	}
 	if !p.trusts(t) {
 		if err := p.cfg.Gate.Taint(gate.Cause(caps.SourceWord(caps.Net), t.String())); err != nil {
@@ -288,11 +288,14 @@ func (p *Policy) refused(r caps.Request, t proxy.Target, code caps.Code, why str
 	if d.Code != code {
 		why = "" // the policy has none
 	}
-	return denied(d, why)
+	return p.denied(d, why)
 }
 
 // denied is what a program is told, where it can be told anything.
-func denied(d gate.Denial, why string) error {
+func (p *Policy) denied(d gate.Denial, why string) error {
+	if d.Code == caps.BudgetExhausted && p.cfg.Gate.Spent() {
+		return errors.New(hints.Calls)
+	}
 	return errors.New(cmp.Or(why, hints.Of(d.Request, d.Code, d.Layer)))
 }
 

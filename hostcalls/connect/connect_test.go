@@ -344,6 +344,20 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// What is used up is named: calls, and not bytes.
+func TestNoMoreCalls(t *testing.T) {
+	r := newRun(t, everywhere)
+	api := proxy.Target{Way: proxy.TLS, Host: "api.example:443"}
+	r.gate.Bound(1)
+	if _, err := r.Decide(t.Context(), api); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Decide(t.Context(), api); err == nil || !strings.Contains(err.Error(), "limits.hostcalls_max") ||
+		!strings.HasSuffix(r.decided(), "budget_exhausted") {
+		t.Errorf("%v, %s", err, r.decided())
+	}
+}
+
 // A connection to a host that nobody trusts marks the run before anything comes back,
 // and says by which; what is granted of the network stays.
 func TestConnectionsMark(t *testing.T) {

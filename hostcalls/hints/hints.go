@@ -10,6 +10,9 @@ import (
 	"runloop.dev/rlp/caps"
 )
 
+// Calls says what is used up where a run may make no more calls, whatever they ask for.
+const Calls = "limits.hostcalls_max of this run is used up; the operator raises it under [limits]"
+
 // Of says what would have to change for a call that code refused to be allowed;
 // layer is what took it away, "" for none.
 func Of(r caps.Request, code caps.Code, layer string) string {
