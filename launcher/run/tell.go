@@ -56,6 +56,15 @@ func (r *reporter) warn(format string, args ...any) {
 	r.warning(places.Textf(format, args...), func([]string) bool { return true })
 }
 
+// notice has the operator told at the end, where no warning is shown, too.
+func (r *reporter) notice(text string) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	if !r.told {
+		r.report.Notices = append(r.report.Notices, text)
+	}
+}
+
 // warning adds a warning to the report, and to the log, if want says so of what is there.
 func (r *reporter) warning(text places.Text, want func(before []string) bool) {
 	w := text.String()

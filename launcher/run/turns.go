@@ -155,6 +155,7 @@ func (t *turns) reject(err error, asked string) {
 		"source": asked, "reason": why,
 		"generation": t.run.gate.Generation(), "turn": t.run.turn + 1,
 	})
+	t.run.notice("the edits were not applied, and what held before holds: " + why)
 	t.run.warn("the edits were not applied, and what held before holds: %s", why)
 }
 

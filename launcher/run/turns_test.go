@@ -213,6 +213,9 @@ func TestARejectedEditChangesNothing(t *testing.T) {
 		"config_reload_rejected: ") || told[2] != "config_reloaded" {
 		t.Errorf("events %q", told)
 	}
+	if notices := k.run.report.Notices; len(notices) != 2 || !strings.HasSuffix(notices[0], malformed.Error()) {
+		t.Errorf("the operator is told %q", notices)
+	}
 	if len(k.run.report.Warnings) != 2 || k.run.gate.Generation() != 3 {
 		t.Errorf("generation %d, warnings %q", k.run.gate.Generation(), k.run.report.Warnings)
 	}
