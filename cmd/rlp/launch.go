@@ -95,8 +95,12 @@ func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f
 	}
 	live := c.Program != nil && c.Program.Live != nil
 	end := func() { a.guestOut = &witness{w: io.Discard} }
-	if !live {
+	switch {
+	case !live:
 		end = a.streams(j, f.stream)
+	case !isTerminal(a.stderr):
+		both := run.NewBeside(a.stderr, f.events)
+		a.stderr, c.Program.Live.Errors = both, both.Pass
 	}
 	j.Slow = progress(a.stderr, "compiling "+c.Bundle.Manifest.Agent.String()+" (the first launch takes longest) ...")
 	report, err := a.runner().Launch(ctx, c, j)

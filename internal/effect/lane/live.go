@@ -18,6 +18,9 @@ type Live struct {
 	// Stdout and Stderr get what the program writes, as it writes it; nil: nobody.
 	// When one takes no more the program hears it as the writer to a closed pipe does.
 	Stdout, Stderr *os.File
+	// Errors passes on, by pass, what the program wrote to Stderr and what is left at its
+	// end, when p is empty; it says whether that was taken, as pass does. Nil: as it is.
+	Errors func(p []byte, pass func([]byte) bool) (taken bool)
 	// Signals are those that rlp got for the program. SIGTERM goes to the program
 	// alone, any other to the group that it began with. The caller stops the channel
 	// when the program has ended; closing it is not needed.

@@ -124,9 +124,11 @@ func (r *relay) begin(pass func(unix.Signal)) {
 	if r.ours[0] >= 0 {
 		moving.Go(func() { r.feed(r.live.Stdin, r.ours[0]) })
 	}
-	moving.Go(func() { r.move(r.ours[1], r.live.Stdout, &r.out) })
+	moving.Go(func() {
+		r.move(r.ours[1], &r.out, func(p []byte) bool { return r.give(r.live.Stdout, p) })
+	})
 	if r.ours[2] >= 0 {
-		moving.Go(func() { r.move(r.ours[2], r.live.Stderr, &r.err) })
+		moving.Go(func() { r.moveErrors() })
 	}
 	r.begun = true
 	unpiped := func() {}
@@ -246,9 +248,21 @@ func wait(fds []unix.PollFd, ms int) bool {
 // late is what is still taken of a program that has ended: what a pipe holds.
 const late = 1 << 20
 
-// move gives to what the program writes to from, and closes from when nobody takes
-// it any more.
-func (r *relay) move(from int, to *os.File, k *kept) {
+// moveErrors moves what the program writes to its stderr.
+func (r *relay) moveErrors() {
+	give := func(p []byte) bool { return r.give(r.live.Stderr, p) }
+	pass := r.live.Errors
+	if pass == nil {
+		r.move(r.ours[2], &r.err, give)
+		return
+	}
+	r.move(r.ours[2], &r.err, func(p []byte) bool { return pass(p, give) })
+	pass(nil, give)
+}
+
+// move gives what the program writes to from, and closes from when nobody takes it any
+// more.
+func (r *relay) move(from int, k *kept, give func([]byte) bool) {
 	defer unix.Close(from)
 	buf := make([]byte, 32<<10)
 	for over, left := false, late; left > 0; {
@@ -268,7 +282,7 @@ func (r *relay) move(from int, to *os.File, k *kept) {
 		switch {
 		case n > 0:
 			k.add(buf[:n])
-			if !r.give(to, buf[:n]) {
+			if !give(buf[:n]) {
 				return
 			}
 			if over {
