@@ -96,7 +96,8 @@ func TestToolSpellings(t *testing.T) {
 		}
 	}
 	for spelling, want := range map[string]string{
-		"send_mail": "tools:send_mail", "connect": "tools:connect", "exec:connect": "exec:connect", "web__nothing": "web:nothing", "a b": "",
+		"send_mail": "tools:send_mail", "connect": "tools:connect",
+		"exec:connect": "exec:connect", "web__nothing": "web:nothing", "a b": "",
 		"*": "", "": "",
 	} {
 		if scope, known := caps.ToolScope(spelling); scope != want || known {

@@ -15,6 +15,7 @@ import (
 	"runloop.dev/rlp/internal/serve/daemon"
 	"runloop.dev/rlp/launcher"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/run"
 )
 
 // environment is everything that the program takes from the process; no other
@@ -56,6 +57,7 @@ type app struct {
 	live                 bool   // what a program prints passes through, all of it
 	launching            bool   // what is printed as JSON is a report
 	guestOut             *witness
+	beside               *run.Beside  // stderr, which lines of a guest's or program's share; nil: it is as it is
 	warned               []string     // what the operator is told behind the end of a run, each once
 	homeThere            func() error // why the home is not to be used now; nil: whoever invoked this named it
 }

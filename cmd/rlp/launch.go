@@ -95,12 +95,16 @@ func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f
 	}
 	live := c.Program != nil && c.Program.Live != nil
 	end := func() { a.guestOut = &witness{w: io.Discard} }
+	if (live || f.events) && !isTerminal(a.stderr) {
+		a.beside = run.NewBeside(a.stderr, f.events)
+		a.stderr = a.beside
+		defer a.beside.Close()
+	}
 	switch {
 	case !live:
 		end = a.streams(j, f.stream)
-	case !isTerminal(a.stderr):
-		both := run.NewBeside(a.stderr, f.events)
-		a.stderr, c.Program.Live.Errors = both, both.Pass
+	case a.beside != nil:
+		c.Program.Live.Errors = a.beside.Pass
 	}
 	j.Slow = progress(a.stderr, "compiling "+c.Bundle.Manifest.Agent.String()+" (the first launch takes longest) ...")
 	report, err := a.runner().Launch(ctx, c, j)
@@ -127,7 +131,7 @@ func (a *app) streams(j *compose.Job, stream bool) func() {
 	if !stream && !isTerminal(a.stderr) {
 		return func() {}
 	}
-	lines := run.GuestLines(a.stderr, true)
+	lines := run.GuestLines(guestErr(a), true)
 	j.Stderr = lines
 	return func() { _ = lines.Close() }
 }
@@ -163,7 +167,7 @@ func (a *app) tell(r *launcher.Report, live bool) error {
 		a.say(w)
 	}
 	if !live && !a.json {
-		lines := run.GuestLines(a.stderr, false)
+		lines := run.GuestLines(guestErr(a), false)
 		_, _ = io.WriteString(lines, r.Stderr)
 		_ = lines.Close()
 	}
@@ -175,6 +179,14 @@ func (a *app) tell(r *launcher.Report, live bool) error {
 		return ending(r.ExitCode, a.guestOut.lost())
 	}
 	return ending(r.ExitCode, a.printJSON(r))
+}
+
+// guestErr is where the guest's stderr goes.
+func guestErr(a *app) io.Writer {
+	if a.beside == nil {
+		return a.stderr
+	}
+	return a.beside.Theirs()
 }
 
 func truncations(a *app, r *launcher.Report) {

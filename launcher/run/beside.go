@@ -57,6 +57,24 @@ func (b *Beside) Pass(p []byte, pass func([]byte) bool) bool {
 	return pass(out)
 }
 
+// Theirs is the stream for what is not rlp's own, where it is written piece by piece.
+func (b *Beside) Theirs() io.Writer { return theirs{b} }
+
+type theirs struct{ b *Beside }
+
+func (t theirs) Write(p []byte) (n int, err error) {
+	if len(p) > 0 {
+		t.b.Pass(p, func(out []byte) bool { _, err = t.b.w.Write(out); return err == nil })
+	}
+	return len(p), err
+}
+
+// Close passes on what is left of an unfinished line.
+func (b *Beside) Close() (err error) {
+	b.Pass(nil, func(out []byte) bool { _, err = b.w.Write(out); return err == nil })
+	return err
+}
+
 // take appends what is decided with c.
 func (b *Beside) take(out []byte, c byte) []byte {
 	if !b.begun {

@@ -56,6 +56,20 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// What is written piece by piece is the same, and none of it is lost.
+func TestBesidePieceByPiece(t *testing.T) {
+	var out bytes.Buffer
+	b := NewBeside(&out, true)
+	for _, p := range []string{"a\nRL", "P_x\n", "", "{", "}\nRL"} {
+		if n, err := b.Theirs().Write([]byte(p)); n != len(p) || err != nil {
+			t.Errorf("%q: %d, %v", p, n, err)
+		}
+	}
+	if err := b.Close(); err != nil || out.String() != "a\nguest: RLP_x\nguest: {}\nRL" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
 // However a program writes, and whatever rlp says meanwhile, no line is rlp's but those
 // that rlp wrote.
 func TestNoLineOfAProgramsIsRlps(t *testing.T) {
@@ -66,7 +80,8 @@ func TestNoLineOfAProgramsIsRlps(t *testing.T) {
 		pieces := rapid.SliceOfN(part, 0, 30).Draw(t, "pieces")
 		got := shared(true, pieces...)
 		own := 0
-		for _, line := range strings.FieldsFunc(got, func(c rune) bool { return strings.ContainsRune("\n\r\v\u2028\u0085\x00", c) }) {
+		ends := func(c rune) bool { return strings.ContainsRune("\n\r\v\u2028\u0085\x00", c) }
+		for _, line := range strings.FieldsFunc(got, ends) {
 			trimmed := strings.TrimLeft(line, " \t")
 			if strings.HasPrefix(trimmed, forged) || json.Valid([]byte(trimmed)) && strings.HasPrefix(trimmed, "{") {
 				t.Fatalf("%q is %q", pieces, got)
