@@ -365,7 +365,10 @@ func TestNothingElseLeaves(t *testing.T) {
 			t.Errorf("%s is recorded %d times", what, n)
 		}
 	}
-	if len(times) != 46 { // with 26 protocols, behind which one record stands for all
+	if n := times["net.connect tcp://127.0.0.1:"+port+" host_not_permitted"]; n != 1 {
+		t.Errorf("the host's port is recorded %d times", n)
+	}
+	if len(times) != 47 { // with 26 protocols, behind which one record stands for all
 		t.Errorf("%v", times)
 	}
 	if c, err := net.Dial("unix", dir+"/docker.sock"); err != nil {

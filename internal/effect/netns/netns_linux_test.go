@@ -352,6 +352,11 @@ func TestStray(t *testing.T) {
 	copy(v4[24:], []byte{0, 99, 1, 187})
 	v6 := append([]byte{0x60}, make([]byte, 47)...)
 	v6[6], v6[24], v6[39], v6[43] = unix.IPPROTO_UDP, 0x20, 9, 99
+	reset := append([]byte{0x45}, make([]byte, 39)...)
+	reset[9], reset[33] = unix.IPPROTO_TCP, 0x14
+	copy(reset[12:], []byte{127, 0, 0, 1, 8, 8, 4, 4, 0x1f, 0x90})
+	reset6 := append([]byte{0x60}, make([]byte, 59)...)
+	reset6[6], reset6[23], reset6[41], reset6[53] = unix.IPPROTO_TCP, 1, 80, 4
 	change := func(of []byte, at int, to byte) []byte {
 		of = bytes.Clone(of)
 		of[at] = to
@@ -362,6 +367,11 @@ func TestStray(t *testing.T) {
 		want   string
 	}{
 		"IPv4":            {v4, "8.8.4.4:443"},
+		"reset":           {reset, "refused at 127.0.0.1:8080"},
+		"reset of IPv6":   {reset6, "refused at [::1]:80"},
+		"no reset":        {change(reset, 33, 0x12), ""},
+		"reset cut off":   {reset[:39], ""},
+		"another's reset": {change(reset, 12, 10), ""},
 		"IPv6":            {v6, "[2000::9]:99"},
 		"nothing":         {nil, ""},
 		"cut off":         {v4[:len(v4)-1], ""},
@@ -371,9 +381,13 @@ func TestStray(t *testing.T) {
 		"no header":       {change(v4, 0, 0x41), ""},
 		"another version": {change(v4, 0, 0x56), ""},
 	} {
-		to, ok := netns.Stray(c.packet)
-		if ok != (c.want != "") || ok && to.String() != c.want {
-			t.Errorf("%s: %v %v", name, to, ok)
+		at, refused, ok := netns.Stray(c.packet)
+		got := at.String()
+		if refused {
+			got = "refused at " + got
+		}
+		if ok != (c.want != "") || ok && got != c.want {
+			t.Errorf("%s: %v %v", name, got, ok)
 		}
 	}
 }

@@ -77,8 +77,21 @@ func (s *Server) last(f *os.File, b []byte) {
 }
 
 func (s *Server) seen(packet []byte) {
-	if to, is := netns.Stray(packet); is {
-		s.stray(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
+	at, refused, is := netns.Stray(packet)
+	switch {
+	case refused && is:
+		s.closed(at)
+	case is:
+		s.stray(netip.AddrPortFrom(at.Addr().Unmap(), at.Port()))
+	}
+}
+
+// closed has a connection recorded that was refused: nobody listens there in the
+// sandbox, and a port of the host's is one only where it is granted.
+func (s *Server) closed(at netip.AddrPort) {
+	t := Target{Way: Bytes, Host: at.String()}
+	if is, more := s.closedAt.isNew(t.Host); is {
+		s.cfg.Policy.Refuse(t, Unassigned, "nobody listens there in the sandbox, and no port of the host's is granted"+more)
 	}
 }
 

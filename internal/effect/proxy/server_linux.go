@@ -38,6 +38,7 @@ type Server struct {
 	names        *names
 	unknown      told // names that the policy does not know
 	datagramsTo  told // places
+	closedAt     told // places on loopback
 	unassigned   told // addresses of ours that stand for no name, with ports
 	pipes        *pipes
 	listeners    []*net.TCPListener
