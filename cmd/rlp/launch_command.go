@@ -78,6 +78,7 @@ rlp runs and rlp audit list treat the run as that agent's.`,
 	c.Flags().StringVar(&f.program.Name, "name", "", "the agent's `ID`, which names its overrides and records")
 	c.Flags().StringVar(&f.program.Policy, "policy", "", "what the program may have, from `FILE`, beside --allow")
 	c.Flags().StringVar(&f.program.Preset, "preset", "", "what the preset `NAME` lets it have; rlp presets lists them")
+	c.Flags().UintSliceVar(&f.program.Publish, "publish", nil, "have `PORT` of this host's loopback lead to the program's")
 	c.Flags().StringVar(&f.input, "input", "", "the program's stdin: `JSON`, @FILE, or - for this stdin")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and start nothing")
 	c.Flags().BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")

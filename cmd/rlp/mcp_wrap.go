@@ -54,6 +54,7 @@ and rlp audit list treat the session as that agent's run.`,
 	c.Flags().StringVar(&w.URL, "url", "", "the server is at `URL`")
 	c.Flags().StringVar(&w.Policy, "policy", "", "what the server may have, from `FILE`, beside --allow")
 	c.Flags().StringVar(&w.Preset, "preset", "", "what the preset `NAME` lets it have; rlp presets lists them")
+	c.Flags().UintSliceVar(&w.Publish, "publish", nil, "have `PORT` of this host's loopback lead to the server's, for a login")
 	c.Flags().BoolVar(&j.KeepAllowed, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be enforced, and start nothing")
 	return c

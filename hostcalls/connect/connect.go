@@ -25,10 +25,13 @@ import (
 	"runloop.dev/rlp/internal/record/audit"
 )
 
-// What records call making a connection, and the tool that layers can hide.
+// What records call making a connection, and one that is made to the program from a port
+// of the host that was published; and the tools that layers can hide.
 const (
-	opName   = "connect"
-	toolName = "web:connect"
+	opName     = "connect"
+	toolName   = "web:connect"
+	inwardOp   = "publish"
+	InwardTool = "web:publish"
 )
 
 // A Config is the run whose programs connect. Whoever else asks the gate holds Lock.
@@ -52,6 +55,7 @@ type Config struct {
 type Policy struct {
 	cfg    Config
 	op     *gate.Op
+	inward *gate.Op // of connections to the program
 	open   map[*held]struct{}
 	bodies lend.Room
 }
@@ -59,6 +63,7 @@ type Policy struct {
 // A held is a connection, or a request of plain HTTP, that was allowed and has not
 // ended.
 type held struct {
+	op      *gate.Op
 	request caps.Request
 	cut     context.CancelCauseFunc
 }
@@ -71,7 +76,11 @@ func New(cfg Config) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{cfg: cfg, op: op, open: map[*held]struct{}{}}, nil
+	inward, err := cfg.Gate.OpAs(inwardOp, caps.ConnectName, InwardTool)
+	if err != nil {
+		return nil, err
+	}
+	return &Policy{cfg: cfg, op: op, inward: inward, open: map[*held]struct{}{}}, nil
 }
 
 // errTaken is why an open connection ends whose grant is gone.
@@ -83,7 +92,7 @@ func (p *Policy) Review() {
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()
 	for h := range p.open {
-		if !p.cfg.Gate.Would(p.op, h.request) {
+		if !p.cfg.Gate.Would(h.op, h.request) {
 			h.cut(errTaken)
 		}
 	}
@@ -110,7 +119,7 @@ func (p *Policy) Unknown(name, detail string) {
 	}
 	p.cfg.Gate.Refuse(p.op, p.request(t), t.String(), code)
 	if detail != "" {
-		p.done(&audit.Event{Status: "error", ErrorSummary: detail})
+		p.done(&audit.Event{Verb: opName, Status: "error", ErrorSummary: detail})
 	}
 }
 
@@ -178,6 +187,14 @@ func (p *Policy) request(t proxy.Target) caps.Request {
 	return r
 }
 
+// opOf is what records call t.
+func (p *Policy) opOf(t proxy.Target) *gate.Op {
+	if t.Way == proxy.Inward {
+		return p.inward
+	}
+	return p.op
+}
+
 // over refuses what the policy's grants would let pass, and says why where the code
 // alone does not.
 func (p *Policy) over(q *inquiry) (code caps.Code, why string, is bool) {
@@ -220,7 +237,7 @@ func (p *Policy) Decide(ctx context.Context, t proxy.Target) (g proxy.Grant, err
 	if code, why, is := p.over(q); consent != "" && is { // a person takes their time
 		return g, p.refused(r, t, code, why)
 	}
-	a := p.cfg.Gate.Admit(p.op, r, t.String(), nil)
+	a := p.cfg.Gate.Admit(p.opOf(t), r, t.String(), nil)
 	if !a.OK() {
 		return g, p.denied(a.Denial, "")
 	}
@@ -230,12 +247,12 @@ func (p *Policy) Decide(ctx context.Context, t proxy.Target) (g proxy.Grant, err
 		}
 	}
 	p.cfg.Budget.Request(p.cfg.Now().UnixNano())
-	return proxy.Grant{Named: p.isNamed(r), Context: p.hold(ctx, r, q.free), Spend: p.spend, Consent: consent}, nil
+	ctx = p.hold(ctx, &held{op: p.opOf(t), request: r}, q.free)
+	return proxy.Grant{Named: p.isNamed(r), Context: ctx, Spend: p.spend, Consent: consent}, nil
 }
 
 // hold keeps what was allowed until ctx, or what it returns, ends.
-func (p *Policy) hold(ctx context.Context, r caps.Request, free func()) context.Context {
-	h := &held{request: r}
+func (p *Policy) hold(ctx context.Context, h *held, free func()) context.Context {
 	ctx, h.cut = context.WithCancelCause(ctx)
 	p.open[h] = struct{}{}
 	context.AfterFunc(ctx, func() {
@@ -284,7 +301,7 @@ func (p *Policy) spend(n int64) error {
 
 // refused records that t is refused although the policy has a grant for it.
 func (p *Policy) refused(r caps.Request, t proxy.Target, code caps.Code, why string) error {
-	d := p.cfg.Gate.Refuse(p.op, r, t.String(), code)
+	d := p.cfg.Gate.Refuse(p.opOf(t), r, t.String(), code)
 	if d.Code != code {
 		why = "" // the policy has none
 	}
@@ -311,16 +328,17 @@ func (p *Policy) Refuse(t proxy.Target, why proxy.Refusal, detail string) {
 	defer p.cfg.Lock.Unlock()
 	p.cfg.Gate.Refuse(p.op, p.request(t), t.String(), code)
 	if why != proxy.Address { // of which the end says more
-		p.done(&audit.Event{Status: "error", ErrorSummary: detail})
+		p.done(&audit.Event{Verb: opName, Status: "error", ErrorSummary: detail})
 	}
 }
 
 // Done implements [proxy.Policy].
-func (p *Policy) Done(_ proxy.Target, g proxy.Grant, e proxy.End) {
+func (p *Policy) Done(t proxy.Target, g proxy.Grant, e proxy.End) {
 	p.cfg.Lock.Lock()
 	defer p.cfg.Lock.Unlock()
 	event := &audit.Event{
-		Status: "ok", ErrorSummary: g.Consent, Bytes: e.Sent + e.Received, DurationMS: float64(e.Took.Microseconds()) / 1e3,
+		Verb: p.opOf(t).String(), Status: "ok", ErrorSummary: g.Consent, Bytes: e.Sent + e.Received,
+		DurationMS: float64(e.Took.Microseconds()) / 1e3,
 	}
 	if e.Err != nil {
 		event.Status, event.ErrorSummary = "error", e.Err.Error()
@@ -330,6 +348,5 @@ func (p *Policy) Done(_ proxy.Target, g proxy.Grant, e proxy.End) {
 
 // done records what came of a connection. Where that fails the gate stays shut.
 func (p *Policy) done(e *audit.Event) {
-	e.Verb = opName
 	_ = p.cfg.Gate.Done(e)
 }

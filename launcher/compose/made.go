@@ -98,6 +98,7 @@ type Program struct {
 	Name    string   // the agent's id; "": by the program's own name
 	Command []string // as it was written: the program and its arguments
 	Given
+	Publish []uint     // ports of this host's loopback addresses lead to the same ones of the program
 	Endless bool       // it has no wall time unless somebody gives it one
 	Live    *lane.Live // its streams pass through; nil: they are held for the report
 
@@ -134,6 +135,9 @@ func (a *Reader) Program(p *Program, f Flags) (*Composition, error) {
 func (m *madeUp) compose(a *Reader, c *Composition, f Flags) (*Composition, error) {
 	if c.Program != nil {
 		m.own = append(m.own, "time:read:*")
+		for _, port := range c.Program.Publish {
+			m.own = append(m.own, "network:tcp:"+program.Published(port))
+		}
 		if err := c.Program.find(a); err != nil {
 			return nil, err
 		}
@@ -144,10 +148,14 @@ func (m *madeUp) compose(a *Reader, c *Composition, f Flags) (*Composition, erro
 	}
 	c.Origin = a.Origin
 	c.Origin.Bundle = b
-	if c, err = a.Complete(c, f); err == nil && c.Program != nil {
-		c.Policy.Endless, c.Policy.Confined = c.Program.Endless, true
+	if c, err = a.Complete(c, f); err != nil || c.Program == nil {
+		return c, err
 	}
-	return c, err
+	c.Policy.Endless, c.Policy.Confined = c.Program.Endless, true
+	if err := program.Publishable(c.Program.Publish, c.Config.Serve.Listen); err != nil {
+		return nil, Usagef("--publish %w", err)
+	}
+	return c, nil
 }
 
 // find finds the program's file, and where it is launched.
@@ -169,18 +177,11 @@ func (p *Program) find(a *Reader) error {
 
 // decisive are the files that decide what a made-up agent is: its program cannot
 // write them, so that the next launch starts the same.
-func (g Given) decisive() []string {
-	if g.Policy == "" {
-		return nil
-	}
-	return []string{g.Policy}
-}
-
-// decisive are those of a program, with its own file and the name that leads there.
-func (p *Program) decisive() []string {
-	list := append(p.Given.decisive(), p.file)
-	if filepath.IsAbs(p.Command[0]) {
-		list = append(list, p.Command[0])
+func (p *Program) decisive() (list []string) {
+	for _, path := range append([]string{p.Policy, p.file}, p.Command[:min(1, len(p.Command))]...) {
+		if filepath.IsAbs(path) || path != "" && path == p.Policy {
+			list = append(list, path)
+		}
 	}
 	return list
 }
@@ -195,7 +196,7 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	start := &program.Start{
 		File: p.file, SHA256: p.sum, Argv: append(p.Command[:len(p.Command):len(p.Command)], spec.Args...),
 		Home: c.Home.Work(spec.Agent, program.HomeName), Dir: p.dir, Env: a.guestVariable,
-		Live: p.Live, Routes: c.Policy.Routes, Outside: out, Now: time.Now,
+		Live: p.Live, Ports: p.Publish, Routes: c.Policy.Routes, Outside: out, Now: time.Now,
 	}
 	if err := start.There(c.Path); err != nil {
 		return nil, InputErr(err)
@@ -221,6 +222,9 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 		w, err := Walk(path)
 		return w.end, w.Links, err
 	}}
+	for _, said := range program.Unpublished(plan.Effective, p.Publish) {
+		c.Origin.warnf("%s", said)
+	}
 	cfg := a.laneConfig(c, spec.Identity)
 	cfg.Folders = start.Leads.Settled(program.Folders(plan.Effective))
 	cfg.Leased, cfg.Untrusted = program.Leased(plan.Effective), spec.Taint.Folders()
@@ -294,6 +298,9 @@ func (w *Wrap) whole() error {
 		return Usagef("rlp mcp wrap %s takes either -- COMMAND ARGS... or --url URL", w.Name)
 	}
 	if w.URL != "" {
+		if len(w.Publish) > 0 {
+			return Usagef("--publish goes with a COMMAND: a server at a URL is not in this host's sandbox")
+		}
 		if err := config.ServerAddress(w.URL); err != "" {
 			return Usagef("--url %s", err)
 		}

@@ -75,7 +75,11 @@ func (m *mcpServer) startWrapped(secrets []string) (*mcpProgram, error) {
 		w.start.Given = program.WithVariable(w.start.Given, s.Variable, secrets[i])
 	}
 	p, err := w.start.Speak(w.calls, mcpStderr)
-	if err != nil {
+	var stopped *run.Stopped
+	switch {
+	case errors.As(err, &stopped):
+		return nil, &mcpTrouble{"its program cannot be started: " + stopped.Message, nil}
+	case err != nil:
 		return nil, &mcpTrouble{"its program cannot be started", err}
 	}
 	m.all.spec.Log.Info("mcp server started", "server", m.name, "exec_lane", m.all.spec.Lane.Name)

@@ -32,7 +32,7 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 	case c.Program != nil:
 		decisive = append(decisive, c.Program.decisive()...)
 	case c.Wrap != nil:
-		decisive = append(decisive, c.Wrap.Given.decisive()...)
+		decisive = append(decisive, c.Wrap.decisive()...)
 	}
 	for _, dir := range a.homes() {
 		decisive = append(decisive, dir)

@@ -33,6 +33,8 @@ type Network struct {
 	// Base is what the run held when it was launched: what is granted of the host's
 	// loopback are ports of the network.
 	Base caps.Set
+	// Published are listeners of the host that lead to the same ports of the program.
+	Published proxy.Listeners
 	// Look is called before what is open is reviewed; nil: nothing is.
 	Look func()
 }
@@ -48,10 +50,13 @@ func (n Network) Own() *lane.OwnNetwork {
 		}
 		return func() { end(); telling.Wait() }, nil
 	}
-	return &lane.OwnNetwork{Ports: loopback(n.Base), Serve: serve, Refused: func(what string) {
-		telling.Add(1)
-		guard.Go(func() error { n.refused(what); return nil }, func(error) { telling.Done() })
-	}}
+	return &lane.OwnNetwork{
+		Ports: loopback(n.Base), Inward: len(n.Published) > 0, Serve: serve,
+		Refused: func(what string) {
+			telling.Add(1)
+			guard.Go(func() error { n.refused(what); return nil }, func(error) { telling.Done() })
+		},
+	}
 }
 
 func (n Network) refused(what string) {
@@ -63,7 +68,9 @@ func (n Network) refused(what string) {
 }
 
 func (n Network) serve(s *netns.Sockets) (end func(), err error) {
-	p, err := proxy.Serve(s, proxy.Config{Policy: n.Policy, Outside: n.Outside, Inside: n.Inside, Now: n.Now})
+	p, err := proxy.Serve(s, proxy.Config{
+		Policy: n.Policy, Outside: n.Outside, Inside: n.Inside, Published: n.Published, Now: n.Now,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ type Start struct {
 	// Given are variables that it has whatever else is called so.
 	Given []string
 	Leads Leads
+	// Ports of the host's loopback addresses lead to it.
+	Ports []uint
 	Live  *lane.Live // its streams pass through; nil: they are held for the report
 
 	Outside proxy.Outside

@@ -10,6 +10,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls"
 	"runloop.dev/rlp/hostcalls/connect"
+	"runloop.dev/rlp/internal/base/guard"
 	"runloop.dev/rlp/internal/effect/lane"
 	"runloop.dev/rlp/launcher/run"
 )
@@ -17,10 +18,11 @@ import (
 func (s *Start) serve(ctx context.Context, c *run.Calls) error {
 	until, cancel := s.leaving(ctx)
 	defer cancel(nil)
-	command, err := s.command(c, cancel)
+	command, release, err := s.command(c, cancel)
 	if err != nil {
 		return err
 	}
+	defer release()
 	command.Stdin, command.MaxOutput = c.Input, kept(c.Limits)
 	r, err := s.Lane.Run(until, command)
 	if r == nil {
@@ -56,45 +58,56 @@ func (s *Start) leaving(ctx context.Context) (context.Context, context.CancelCau
 // says on stderr. It has to be ended before its run is.
 func (s *Start) Speak(c *run.Calls, keep int) (*lane.Process, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	command, err := s.command(c, cancel)
+	command, release, err := s.command(c, cancel)
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
 	command.MaxOutput = keep
-	return lane.Start(ctx, s.Lane, command)
+	p, err := lane.Start(ctx, s.Lane, command)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	guard.Go(func() error { <-p.Done(); return nil }, func(error) { release() })
+	return p, nil
 }
 
-// command is the program with what its run holds now. What cannot be recorded of it
-// ends it by end.
-func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Command, error) {
+// command is the program with what its run holds now, and what gives up its ports. What
+// cannot be recorded of it ends it by end.
+func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (_ *lane.Command, release func(), err error) {
 	host, err := hostcalls.NewProgramHost(c.Host, c.Lock())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	gated := connect.Config{
 		Gate: c.Gate, Lock: c.Lock(), Budget: c.Budget, Now: s.Now, Trusted: s.Trusted, Confirm: host.Confirm(),
 	}
 	policy, err := connect.New(gated)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	may, err := connect.Executes(gated)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := os.MkdirAll(s.Home, 0o700); err != nil {
-		return nil, fmt.Errorf("making the home of the program: %w", err)
+		return nil, nil, fmt.Errorf("making the home of the program: %w", err)
+	}
+	holds := c.Now()
+	published, err := s.publish(c.Base, holds)
+	if err != nil {
+		return nil, nil, err
 	}
 	network := Network{
 		Policy: policy, Outside: s.Outside, Inside: Inside(host, c, s.Routes, s.Now), Now: s.Now, Base: c.Base,
+		Published: published,
 		Look: func() {
 			if err := c.Reload(); err != nil { // what cannot be recorded does not go on
 				end(err)
 			}
 		},
 	}
-	holds := c.Now()
 	only := Executables(holds)
 	_, each := c.Limits.Get(caps.ExecSpawns)
 	within, most := s.leased(holds)
@@ -108,5 +121,5 @@ func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (*lane.Comman
 		Leased:  Leased(holds), Protected: Protected(), Executes: only, Each: each,
 		Asked:   func(file string, written bool) bool { return may(file, written && only != nil && only.Others) },
 		Timeout: most, Network: network.Own(), Live: s.Live,
-	}, nil
+	}, published.Close, nil
 }

@@ -8,6 +8,8 @@ type OwnNetwork struct {
 	// Ports are of the program's loopback addresses: what connects to these asks for
 	// the same port of the host.
 	Ports []uint16
+	// Inward asks for sockets that connect to the program.
+	Inward bool
 	// Serve is given the sockets, which it takes, before the program begins. What it
 	// returns is called when the program has ended.
 	Serve func(*netns.Sockets) (end func(), err error)

@@ -48,7 +48,7 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 		Executes: executes,
 	}
 	if c.Network != nil {
-		pl.Network, pl.Ports = true, c.Network.Ports
+		pl.Network, pl.Ports, pl.Inward = true, c.Network.Ports, c.Network.Inward
 	}
 	if r := ch.relay; r != nil {
 		pl.Live, pl.Terminal, pl.Apart = true, r.terminal, r.theirs[2] != nil

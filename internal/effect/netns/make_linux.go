@@ -50,6 +50,8 @@ type Plan struct {
 	// Ports are of the namespace's loopback addresses: what connects to these asks
 	// for the same port of the host.
 	Ports []uint16
+	// Inward asks for sockets that connect to programs inside.
+	Inward bool
 	// Redirect makes it by the second way alone, whatever the kernel has.
 	Redirect bool
 }
@@ -61,11 +63,11 @@ func Make(p Plan) (*Sockets, error) {
 	if p.Redirect {
 		ways = ways[1:]
 	}
-	return makeBy(ways, p.Ports)
+	return makeBy(ways, p)
 }
 
 // makeBy is Make by the first of ways that the kernel has.
-func makeBy(ways []way, ports []uint16) (*Sockets, error) {
+func makeBy(ways []way, p Plan) (*Sockets, error) {
 	all := families()
 	if err := ask(unix.NETLINK_ROUTE, append(up(), all[0].everything()...)); err != nil {
 		return nil, &UnsupportedError{
@@ -82,7 +84,10 @@ func makeBy(ways []way, ports []uint16) (*Sockets, error) {
 		return nil, err
 	}
 	s := &Sockets{Redirected: w.kind == "nat"}
-	if err := s.listen(list, ports); err != nil {
+	if err = s.listen(list, p.Ports); err == nil && p.Inward {
+		err = s.inward(list)
+	}
+	if err != nil {
 		s.Close()
 		return nil, err
 	}

@@ -23,6 +23,9 @@ type Sockets struct {
 	// Strays are sockets that see the beginning of datagrams that go nowhere, as [Stray]
 	// reads it.
 	Strays []*os.File
+	// Inward are TCP sockets of each family in turn that are not connected: whoever has
+	// one connects it to a program that listens on a loopback address of the namespace.
+	Inward []*os.File
 	// IPv6 says that the namespace has it.
 	IPv6 bool
 }
@@ -51,6 +54,22 @@ func (s *Sockets) listen(list []family, ports []uint16) error {
 			if err := s.stream(f, loopback(p)); err != nil {
 				return fmt.Errorf("listening on port %d of the loopback address: %w", p, err)
 			}
+		}
+	}
+	return nil
+}
+
+// MostInward is how many connections into a namespace there are at once, of each family.
+const MostInward = 16
+
+func (s *Sockets) inward(list []family) error {
+	for range MostInward {
+		for i := range list {
+			fd, err := list[i].socket(unix.SOCK_STREAM)
+			if err != nil {
+				return fmt.Errorf("making a socket that connects to a program: %w", err)
+			}
+			s.Inward = append(s.Inward, os.NewFile(uintptr(fd), "inward"))
 		}
 	}
 	return nil
@@ -130,16 +149,18 @@ func (s *Sockets) Close() {
 	}
 }
 
-func (s *Sockets) files() []*os.File { return slices.Concat(s.Streams, s.Queries, s.Strays) }
+func (s *Sockets) files() []*os.File {
+	return slices.Concat(s.Streams, s.Queries, s.Strays, s.Inward)
+}
 
 // mostSockets is how many the kernel passes in one message.
 const mostSockets = 253
 
 // The message that carries them: a version, what is said of them, how many of
-// them are streams, how many queries.
+// them are streams, how many queries and how many strays.
 const (
-	messageVersion = 3
-	messageSize    = 4
+	messageVersion = 4
+	messageSize    = 5
 
 	saysRedirected = 1 << 0
 	saysIPv6       = 1 << 1
@@ -164,7 +185,7 @@ func (s *Sockets) Send(fd int) error {
 	for i, f := range files {
 		fds[i] = int(f.Fd())
 	}
-	message := []byte{messageVersion, said, byte(len(s.Streams)), byte(len(s.Queries))}
+	message := []byte{messageVersion, said, byte(len(s.Streams)), byte(len(s.Queries)), byte(len(s.Strays))}
 	err := unix.Sendmsg(fd, message, unix.UnixRights(fds...), nil, 0)
 	if err != nil {
 		return fmt.Errorf("handing over the sockets of a network: %w", err)
@@ -191,12 +212,15 @@ func Receive(fd int) (*Sockets, error) {
 			s.Streams = append(s.Streams, f)
 		case n == messageSize && i < int(b[2])+int(b[3]):
 			s.Queries = append(s.Queries, f)
-		default:
+		case n == messageSize && i < int(b[2])+int(b[3])+int(b[4]):
 			s.Strays = append(s.Strays, f)
+		default:
+			s.Inward = append(s.Inward, f)
 		}
 	}
 	if n != messageSize || b[0] != messageVersion || flags&unix.MSG_CTRUNC != 0 || len(s.Streams) == 0 ||
-		len(s.Streams) != int(b[2]) || len(s.Queries) == 0 || len(s.Queries) != int(b[3]) || len(s.Strays) == 0 {
+		len(s.Streams) != int(b[2]) || len(s.Queries) == 0 || len(s.Queries) != int(b[3]) || len(s.Strays) == 0 ||
+		len(s.Strays) != int(b[4]) {
 		s.Close()
 		return nil, errMessage
 	}

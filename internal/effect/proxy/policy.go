@@ -17,6 +17,7 @@ const (
 	Bytes                      // any protocol over TCP
 	Datagrams                  // UDP, which has no way out
 	Sockets                    // of other kinds, and of Unix towards the host: Host is all of the target
+	Inward                     // bytes to the program, from a port of the host that leads to it
 )
 
 // A Target is what a program asks for: a connection, or a request of plain HTTP.

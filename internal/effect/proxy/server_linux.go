@@ -27,7 +27,10 @@ type Config struct {
 	Policy  Policy
 	Outside Outside
 	Inside  Inside // nil: there is no such name
-	Now     func() time.Time
+	// Published are listeners of the host, which Serve takes: what connects to one asks for
+	// the same port of the program, as the policy's [Inward] to [Published].
+	Published Listeners
+	Now       func() time.Time
 }
 
 // A Server serves one network until it is closed.
@@ -46,6 +49,7 @@ type Server struct {
 	strays       []*os.File
 	web          *http.Server
 	handed       chan net.Conn // to web
+	inward       inward
 
 	open    chan struct{} // a place for each connection
 	running sync.WaitGroup
@@ -63,13 +67,18 @@ func Serve(s *netns.Sockets, cfg Config) (*Server, error) {
 		handed: make(chan net.Conn), open: make(chan struct{}, mostConnections), closing: make(chan struct{}),
 	}
 	srv.ctx, srv.cut = context.WithCancel(context.Background())
-	if err := srv.take(s); err != nil {
+	srv.listeners = append(srv.listeners, cfg.Published...)
+	if err := errors.Join(srv.take(s), srv.inward.take(s)); err != nil {
 		srv.Close(0)
 		return nil, fmt.Errorf("serving a program's network: %w", err)
 	}
 	srv.web = srv.newWeb()
-	for _, l := range srv.listeners {
-		srv.start(func() error { srv.accept(l); return nil })
+	for i, l := range srv.listeners {
+		serve := srv.handle
+		if i < len(cfg.Published) {
+			serve = srv.enter
+		}
+		srv.start(func() error { srv.accept(l, serve); return nil })
 	}
 	for _, p := range srv.packets {
 		srv.start(func() error { srv.datagrams(p); return nil })
@@ -148,6 +157,7 @@ func (s *Server) Close(grace time.Duration) {
 		_ = f.Close()
 	}
 	s.pipes.close()
+	s.inward.close()
 	for range mostConnections {
 		<-s.open
 	}
@@ -164,7 +174,7 @@ func (s *Server) ended(err error) bool {
 }
 
 // accept takes connections in until l is closed.
-func (s *Server) accept(l *net.TCPListener) {
+func (s *Server) accept(l *net.TCPListener, serve func(*net.TCPConn)) {
 	for {
 		c, err := l.AcceptTCP()
 		if err != nil {
@@ -179,7 +189,7 @@ func (s *Server) accept(l *net.TCPListener) {
 		}
 		select {
 		case s.open <- struct{}{}:
-			guard.Go(func() error { s.handle(c); return nil }, func(error) { reset(c); <-s.open })
+			guard.Go(func() error { serve(c); return nil }, func(error) { reset(c); <-s.open })
 		default:
 			reset(c)
 		}

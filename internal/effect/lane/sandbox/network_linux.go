@@ -18,7 +18,7 @@ func (p *Plan) network() error {
 	if !p.Network {
 		return nil
 	}
-	s, err := netns.Make(netns.Plan{Ports: p.Ports})
+	s, err := netns.Make(netns.Plan{Ports: p.Ports, Inward: p.Inward})
 	if err != nil {
 		return err
 	}

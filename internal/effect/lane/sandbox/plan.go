@@ -43,6 +43,7 @@ type Plan struct {
 	Terminal  bool  // but the first two are a terminal of its own, handed over by [SocketFile]
 	Apart     bool  // and the third is not
 	Ports     []uint16
+	Inward    bool // sockets that connect to the program are handed over, too
 	// Sockets are the folders in which programs make sockets of Unix, and connect to
 	// them; none: they make no such sockets.
 	Sockets []string
@@ -116,6 +117,7 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Untrusted, (*codec).text)
 	list(c, &p.Protected, (*codec).text)
 	list(c, &p.Ports, (*codec).port)
+	c.flag(&p.Inward)
 	list(c, &p.Sockets, (*codec).text)
 	c.flag(&p.Dials)
 	c.flag(&p.Told)
