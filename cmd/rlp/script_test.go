@@ -105,9 +105,9 @@ func runScripts(t *testing.T, dir string, files []string, more func(*testscript.
 	})
 }
 
-// condition is [ns] or [podman]: whether this machine has the lane, by its own try.
+// condition is [ns], [bwrap] or [podman]: whether this machine has the lane, by its own try.
 func condition(cond string) (bool, error) {
-	name, known := map[string]string{"ns": "ns", "podman": "container"}[cond]
+	name, known := map[string]string{"ns": "ns", "bwrap": "bwrap", "podman": "container"}[cond]
 	if !known {
 		return false, fmt.Errorf("unknown condition")
 	}
