@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -161,11 +162,8 @@ func (m *madeUp) compose(a *Reader, c *Composition, f Flags) (*Composition, erro
 // find finds the program's file, and where it is launched.
 func (p *Program) find(a *Reader) error {
 	h, err := a.Home()
-	if err != nil {
-		return err
-	}
-	dir, err := a.WorkingDir()
-	if err != nil {
+	dir, failed := a.WorkingDir()
+	if err = cmp.Or(err, failed); err != nil {
 		return InputErr(err)
 	}
 	p.dir = withoutLinks(dir)
@@ -266,8 +264,7 @@ func Presets(r *Reader, names ...string) ([]program.Preset, error) {
 	return nil, InputErr(err)
 }
 
-// A Wrap is one server of tools that a client is given under a policy. It is an
-// agent of its name: overrides, profiles, records and reports are that agent's.
+// A Wrap is one server of tools that a client is given under a policy, as an agent.
 type Wrap struct {
 	Program                    // with its command; or
 	URL     string             // where it is
@@ -275,8 +272,7 @@ type Wrap struct {
 
 	// Serve speaks with the client until that is at its end.
 	Serve func(ctx context.Context, w *Wrapped) error
-	// Ask asks the client's person; nil: nobody can be asked. It says no, and why,
-	// where the client's word does not count.
+	// Ask asks the client's person, whose word may not count; nil: nobody can be asked.
 	Ask hostcalls.Confirm
 
 	start *program.Start // starts the program

@@ -75,11 +75,9 @@ func (m *mcpServer) startWrapped(secrets []string) (*mcpProgram, error) {
 		w.start.Given = program.WithVariable(w.start.Given, s.Variable, secrets[i])
 	}
 	p, err := w.start.Speak(w.calls, mcpStderr)
-	var stopped *run.Stopped
-	switch {
-	case errors.As(err, &stopped):
+	if stopped := (*run.Stopped)(nil); errors.As(err, &stopped) {
 		return nil, &mcpTrouble{"its program cannot be started: " + stopped.Message, nil}
-	case err != nil:
+	} else if err != nil {
 		return nil, &mcpTrouble{"its program cannot be started", err}
 	}
 	m.all.spec.Log.Info("mcp server started", "server", m.name, "exec_lane", m.all.spec.Lane.Name)

@@ -12,23 +12,19 @@ import (
 	"runloop.dev/rlp/launcher/run"
 )
 
-// A Wrapped is a server as its client is given it: each question is a host call of
-// the session's run. A [*hostcalls.Answer] is why one is refused; any other error is
-// the end of the session.
+// A Wrapped is a server as its client is given it: each question is a host call of its
+// run. A [*hostcalls.Answer] is why one is refused; any other error ends the session.
 type Wrapped struct {
 	name   string
 	calls  *run.Calls
 	offers func() []mcpclient.Tool // what the server said of itself when it was last asked
 }
 
-// Offers are what a client is shown of a server: tools that the layers leave, and
-// what it says beside them, as it is known by.
+// Offers are what a client is shown of a server: what the layers leave of it.
 type Offers struct {
-	Tools []hostcalls.MCPTool
-	// Instructions are the server's own words, "" if it has none.
-	Instructions string
-	// Prompts, Resources and Templates are documents of the protocol; nil where the
-	// layers leave no way to ask for them.
+	Tools        []hostcalls.MCPTool
+	Instructions string // the server's own words, "" if it has none
+	// Documents of the protocol; nil where the layers leave no way to ask for them.
 	Prompts, Resources, Templates []json.RawMessage
 }
 
@@ -81,11 +77,11 @@ func (w *Wrapped) ask(ctx context.Context, tool string, arguments json.RawMessag
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(`{}`)
 	}
-	req, err := json.Marshal(struct {
-		Server    string          `json:"server"`
-		Tool      string          `json:"tool,omitempty"`
-		Arguments json.RawMessage `json:"arguments"`
-	}{w.name, tool, arguments})
+	asked := map[string]any{"server": w.name, "arguments": arguments}
+	if tool != "" {
+		asked["tool"] = tool
+	}
+	req, err := json.Marshal(asked)
 	if err != nil {
 		return nil, errors.New("the arguments are no JSON")
 	}
@@ -95,5 +91,4 @@ func (w *Wrapped) ask(ctx context.Context, tool string, arguments json.RawMessag
 	return w.calls.Call(ctx, "mcp_call", string(req))
 }
 
-// methods are what a server is asked for content by, beside its tools.
 var methods = [...]string{mcpclient.GetPrompt, mcpclient.ReadResource}
