@@ -116,7 +116,7 @@ func (a *app) run(ctx context.Context, c *compose.Composition, j *compose.Job, f
 	if !a.json && !a.quiet && (a.verbose || isTerminal(a.stderr) || c.Program != nil && report.Usage.Denied > 0) {
 		summarize(ctx, a, report, path, c.Bundle.Bare)
 	}
-	return err
+	return cmp.Or(err, learnt(ctx, a, c, f.learning, report.RunID))
 }
 
 // streams decides where the guest's output goes as it comes, and returns what

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/draft"
 )
 
 func launchCommand(a *app) *cobra.Command {
@@ -47,6 +48,7 @@ name of one that is installed where the service is, or a path that is sent there
 type runFlags struct {
 	launchFlags
 	program compose.Program
+	learn   string
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -79,6 +81,7 @@ rlp runs and rlp audit list treat the run as that agent's.`,
 	c.Flags().StringVar(&f.program.Policy, "policy", "", "what the program may have, from `FILE`, beside --allow")
 	c.Flags().StringVar(&f.program.Preset, "preset", "", "what the preset `NAME` lets it have; rlp presets lists them")
 	c.Flags().UintSliceVar(&f.program.Publish, "publish", nil, "have `PORT` of this host's loopback lead to the program's")
+	c.Flags().StringVar(&f.learn, "learn", "", "write the least policy of what the program used to a new `FILE`")
 	c.Flags().StringVar(&f.input, "input", "", "the program's stdin: `JSON`, @FILE, or - for this stdin")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be enforced, and start nothing")
 	c.Flags().BoolVar(&f.auditAllow, "audit-allow", false, "store allowed calls in the audit log whatever config.toml says")
@@ -89,12 +92,22 @@ rlp runs and rlp audit list treat the run as that agent's.`,
 // runProgram launches a program as rlp launch does a guest.
 func runProgram(ctx context.Context, a *app, f *runFlags) error {
 	a.launching = true
+	learning, err := learn(a, f)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = learning.Close() }()
 	c, err := a.reader().Program(&f.program, f.Flags)
 	if err != nil {
 		return err
 	}
 	passes(ctx, a, c, f.input != "")
-	j := &compose.Job{KeepAllowed: f.auditAllow}
+	if f.learning = learning; learning != nil {
+		if err := draft.Learnable(c); err != nil {
+			return err
+		}
+	}
+	j := &compose.Job{KeepAllowed: f.auditAllow || f.learn != ""}
 	if j.Input, j.ReadInput, err = a.input(c.Home, f.input); err != nil {
 		return err
 	}

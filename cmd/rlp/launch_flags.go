@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/draft"
 )
 
 type launchFlags struct {
@@ -12,6 +13,7 @@ type launchFlags struct {
 	stream, dryRun, auditAllow, events bool
 	turns, noDaemon                    bool
 	seed                               string
+	learning                           *draft.Learning
 }
 
 // registerPolicy defines the flags by which an invocation narrows.

@@ -9,7 +9,9 @@ import (
 	"runloop.dev/rlp/kb"
 	"runloop.dev/rlp/launcher/ask"
 	"runloop.dev/rlp/launcher/auditlog"
+	"runloop.dev/rlp/launcher/compose"
 	"runloop.dev/rlp/launcher/draft"
+	"runloop.dev/rlp/launcher/program"
 )
 
 type suggestFlags struct {
@@ -90,4 +92,37 @@ func noteSuggestion(say func(string), made *ask.Suggestion) {
 	if made.OtherBuilds > 0 {
 		warn("left out: %s of other builds of %s", counted(made.OtherBuilds, "run"), made.Agent)
 	}
+}
+
+// learn begins to learn what a program uses, where that was asked for.
+func learn(a *app, f *runFlags) (*draft.Learning, error) {
+	if f.learn == "" {
+		return nil, nil
+	}
+	if f.dryRun {
+		return nil, usagef("--learn and --dry-run: nothing is used by what is not started")
+	}
+	h, err := a.reader().Home()
+	if err != nil {
+		return nil, err
+	}
+	f.program.Learn = &program.Learnt{Home: h.Dir(), File: f.learn}
+	return draft.Learn(a.reader(), &f.program)
+}
+
+// learnt writes what a run used.
+func learnt(ctx context.Context, a *app, c *compose.Composition, l *draft.Learning, run string) error {
+	if l == nil {
+		return nil
+	}
+	return a.withStore(ctx, auditlog.Filter{}, func(ctx context.Context, s *kb.Store, _ kb.Filter) error {
+		made, err := l.Write(ctx, draft.Recorded{Reader: a.reader(), Store: s}, c, run)
+		if err != nil {
+			a.say(printable("--learn: " + err.Error()))
+			return err
+		}
+		noteSuggestion(a.say, made)
+		a.say(printable(fmt.Sprintf("the least policy of what it used is in %s: rlp run --policy %s", l.File, l.File)))
+		return nil
+	})
 }

@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,7 +58,13 @@ type Wanted struct {
 	Written func(agent string) *Subject
 	// Carried is what the override that is there says beside its [capabilities].
 	Carried func(agent string) (analysis.Carried, error)
-	Options policy.Options // by which the suggestion is read again
+	// Learnt is what the last of the runs did beside what is recorded, Limits what bounded
+	// it, AnyProgram why it has to be granted every program, Notes what is said of that.
+	Learnt     []analysis.Decision
+	Limits     map[string]int64
+	AnyProgram string
+	Notes      []string
+	Options    policy.Options // by which the suggestion is read again
 }
 
 // A learner is told of recorded runs of one agent.
@@ -89,6 +96,9 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 		return nil, inputf("there is no recorded run of %s (%s) in the audit log; launch it first", l.agent,
 			strings.Join(l.builds, ", "))
 	}
+	for i := range w.Learnt {
+		l.Decide(used[len(used)-1].Run, 0, &w.Learnt[i])
+	}
 	l.complete()
 	as := w.Written(l.agent)
 	if as != nil && as.Bundle.Manifest.Program {
@@ -97,7 +107,8 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 	}
 	opt := analysis.Options{
 		Override: w.Override, Folders: w.Folders, IsFolder: w.IsFolder, Missing: w.Missing,
-		Written: written(as), Head: l.head(w.Override),
+		Written: written(as), Head: append(l.head(w.Override), w.Notes...),
+		AnyProgram: w.AnyProgram, Carried: limited(w.Limits),
 	}
 	if w.Override {
 		var err error
@@ -117,6 +128,17 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 		d.Wider = append(d.Wider, Wider{wider.Grant.String(), wider.Why})
 	}
 	return d, nil
+}
+
+// limited are limits as a policy has them.
+func limited(limits map[string]int64) (c analysis.Carried) {
+	for i, key := range slices.Sorted(maps.Keys(limits)) {
+		if i == 0 {
+			c.Tables = "[limits]\n"
+		}
+		c.Tables += fmt.Sprintf("%s = %d\n", key, limits[key])
+	}
+	return c
 }
 
 // take takes in the runs that u means.

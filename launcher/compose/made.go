@@ -99,9 +99,10 @@ type Program struct {
 	Name    string   // the agent's id; "": by the program's own name
 	Command []string // as it was written: the program and its arguments
 	Given
-	Publish []uint     // ports of this host's loopback addresses lead to the same ones of the program
-	Endless bool       // it has no wall time unless somebody gives it one
-	Live    *lane.Live // its streams pass through; nil: they are held for the report
+	Publish []uint          // ports of this host's loopback addresses lead to the same ones of the program
+	Endless bool            // it has no wall time unless somebody gives it one
+	Live    *lane.Live      // its streams pass through; nil: they are held for the report
+	Learn   *program.Learnt // gathers what it uses; nil: nobody does
 
 	file string // of the program, without links
 	sum  string // the SHA-256 of it, in hex; "": the file is whatever lies there
@@ -176,7 +177,7 @@ func (p *Program) find(a *Reader) error {
 // decisive are the files that decide what a made-up agent is: its program cannot
 // write them, so that the next launch starts the same.
 func (p *Program) decisive() (list []string) {
-	for _, path := range append([]string{p.Policy, p.file}, p.Command[:min(1, len(p.Command))]...) {
+	for _, path := range append(append(p.Learn.Kept(), p.Policy, p.file), p.Command[:min(1, len(p.Command))]...) {
 		if filepath.IsAbs(path) || path != "" && path == p.Policy {
 			list = append(list, path)
 		}
@@ -194,7 +195,7 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	start := &program.Start{
 		File: p.file, SHA256: p.sum, Argv: append(p.Command[:len(p.Command):len(p.Command)], spec.Args...),
 		Home: c.Home.Work(spec.Agent, program.HomeName), Dir: p.dir, Env: a.guestVariable,
-		Live: p.Live, Ports: p.Publish, Routes: c.Policy.Routes, Outside: out, Now: time.Now,
+		Live: p.Live, Learn: p.Learn, Ports: p.Publish, Routes: c.Policy.Routes, Outside: out, Now: time.Now,
 	}
 	if err := start.There(c.Path); err != nil {
 		return nil, InputErr(err)

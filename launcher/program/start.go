@@ -27,6 +27,8 @@ type Start struct {
 	Leads Leads
 	// Ports of the host's loopback addresses lead to it.
 	Ports []uint
+	// Learn gathers what it uses; nil: nobody does.
+	Learn *Learnt
 	Live  *lane.Live // its streams pass through; nil: they are held for the report
 
 	Outside proxy.Outside
@@ -38,9 +40,11 @@ type Start struct {
 // Body has the program run: its end is that of the run.
 func (s *Start) Body() run.Body { return s.serve }
 
-// cwd is the folder where the program starts, "" for its working folder.
+// cwd is the folder where the program starts: the current one, where it is shown that or
+// something below it; "" for its working folder.
 func (s *Start) cwd(holds caps.Set) string {
-	if s.Dir != "" && holds.Check(caps.Request{Family: caps.FS, Mode: caps.Read, Name: s.Dir}).Allow {
+	if s.Dir != "" && (holds.Check(caps.Request{Family: caps.FS, Mode: caps.Read, Name: s.Dir}).Allow ||
+		leadsTo(holds, s.Dir)) {
 		return s.Dir
 	}
 	return ""

@@ -114,12 +114,18 @@ func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (_ *lane.Comm
 	if s.Live != nil && !within {
 		most = 0
 	}
+	asked := func(file string, written bool) bool { return may(file, written && only != nil && only.Others) }
+	var used func(how byte, there bool, path string)
+	if s.Learn != nil {
+		s.Learn.begin(holds)
+		asked, used = s.Learn.asked(asked), s.Learn.use
+	}
 	return &lane.Command{
 		Program: s.File, SHA256: s.SHA256, Argv: s.Argv, Cwd: s.cwd(holds),
 		Env:     variables(s.Home, s.Env, append(c.Env, s.Given...)),
 		Folders: append(s.Leads.Settled(Folders(holds)), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
 		Leased:  Leased(holds), Protected: Protected(), Executes: only, Each: each,
-		Asked:   func(file string, written bool) bool { return may(file, written && only != nil && only.Others) },
+		Asked: asked, Used: used,
 		Timeout: most, Network: network.Own(), Live: s.Live,
 	}, published.Close, nil
 }

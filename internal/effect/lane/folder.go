@@ -18,6 +18,15 @@ type Folder = sandbox.Folder
 // Executables are the files that a program may execute, or all that it sees but those.
 type Executables = sandbox.Executables
 
+// How a program uses a path, as [Command.Used] is told.
+const (
+	Looks  = sandbox.Looks
+	Reads  = sandbox.Reads
+	Lists  = sandbox.Lists
+	Writes = sandbox.Writes
+	Makes  = sandbox.Makes
+)
+
 // ConfineName is the argument by which rlp is told to be [Confined].
 const ConfineName = sandbox.ConfineName
 

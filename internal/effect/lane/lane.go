@@ -68,6 +68,10 @@ type Command struct {
 	// no broker can ask, nobody does.
 	Asked func(file string, written bool) bool
 	Each  bool
+	// Used is told of each path that the program uses, and how: a letter of package
+	// sandbox, and whether there is such a thing where the program is. nil: nobody is. It
+	// takes Asked, and makes what names a path slow.
+	Used func(how byte, there bool, path string)
 	// Dir is where the program starts, relative to the working folder of the
 	// run or an absolute path in it; "" is that folder.
 	Dir string

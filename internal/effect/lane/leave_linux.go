@@ -49,6 +49,12 @@ func (ch *child) hear(line string) bool {
 		ch.answer(question)
 		return true
 	}
+	if use, is := strings.CutPrefix(line, sandbox.Using); is {
+		if path, err := strconv.Unquote(use[min(2, len(use)):]); err == nil && ch.used != nil {
+			ch.used(use[0], use[1] == '+', path)
+		}
+		return true
+	}
 	status, is := strings.CutPrefix(line, sandbox.Ending)
 	if code, err := strconv.Atoi(status); is && err == nil {
 		ch.code, ch.over = code, true
@@ -62,6 +68,7 @@ func (ch *child) asking(p *sandbox.Plan, c *Command) {
 		return
 	}
 	ch.asked, p.Each = c.Asked, c.Each
+	ch.used, p.Learns = c.Used, c.Used != nil
 	if p.Executes != nil && !p.Executes.Others { // what interprets scripts nobody granted by itself
 		for _, file := range p.Executes.Files {
 			if !slices.Contains(c.Executes.Files, file) {

@@ -38,6 +38,7 @@ type child struct {
 	net   int  // its network is handed over here; -1: it has none
 	words []byte
 	asked func(file string, written bool) bool
+	used  func(how byte, there bool, path string)
 	mute  bool // it has said all
 	// refusals is told what was refused while the program runs; nil: nobody is.
 	refusals func(what string)

@@ -27,6 +27,8 @@ type Options struct {
 	Written func(f caps.Family, name string) []string
 	// Carried is what the override that is there says, and the suggested one, too.
 	Carried Carried
+	// AnyProgram says why every program is granted, where it is.
+	AnyProgram string
 	// Head is what is said first, a line each.
 	Head []string
 }
@@ -64,6 +66,10 @@ func (l *Learner) Suggest(o Options) Suggestion {
 	b.time()
 	b.secrets()
 	for _, f := range []caps.Family{caps.Model, caps.Exec, caps.Env, caps.MCP, caps.Agents} {
+		if f == caps.Exec && o.AnyProgram != "" {
+			fmt.Fprintf(&b.keys, "exec = true # %s\n", comment(o.AnyProgram))
+			continue
+		}
 		b.names(f.String(), f)
 	}
 	b.net()
@@ -123,6 +129,9 @@ func (b *builder) about(list ...*tally) string {
 	var words []string
 	for _, op := range slices.Sorted(maps.Keys(ops)) {
 		words = append(words, fmt.Sprintf("%s %dx", op, ops[op]))
+	}
+	if first.runSeq == 0 { // no record says so
+		return fmt.Sprintf("%s; run %s", strings.Join(words, ", "), first.run)
 	}
 	return fmt.Sprintf("%s; first: run %s record %d", strings.Join(words, ", "), first.run, first.runSeq)
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -144,4 +145,58 @@ func (b *broker) remove(at end, flags int) error {
 		return unix.EBUSY
 	}
 	return unix.Unlinkat(at.fd, at.last(), flags)
+}
+
+// learn tells which paths a call uses; what it does is not changed by that.
+func (b *broker) learn(n *notice) {
+	c, is := b.learner.calls[uint32(n.call)]
+	if !is || !b.watch.begun {
+		return
+	}
+	how := c.how(&n.args)
+	for _, at := range c.paths {
+		if path, there, is := b.used(n, at, how, c.opens); path != "" {
+			b.learner.tell(is, there, path)
+		}
+	}
+}
+
+// used is the path that a call uses, without links; "" where that is none of a file.
+func (b *broker) used(n *notice, at [2]int, how byte, opens bool) (path string, there bool, is byte) {
+	text, err := b.text(n, n.args[at[1]])
+	if err != nil || text == "" {
+		return "", false, how
+	}
+	from, err := base(n, at[0])
+	if err != nil || !b.valid(n) {
+		closeIf(from)
+		return "", false, how
+	}
+	begin, err := pathOf(from)
+	if err != nil {
+		closeIf(from)
+		return "", false, how
+	}
+	p, err := b.walk(from, text, how != Makes)
+	if errors.Is(err, errElsewhere) {
+		return "", false, how
+	}
+	if err != nil {
+		p.path = text
+		if !strings.HasPrefix(text, "/") {
+			p.path = begin + "/" + text
+		}
+	}
+	var st unix.Stat_t
+	there = unix.Lstat(p.path, &st) == nil
+	folder := there && st.Mode&unix.S_IFMT == unix.S_IFDIR
+	if folder && how == Looks { // it is there for whoever is shown something in it
+		return "", true, how
+	}
+	if folder && how == Reads {
+		how = Lists
+	} else if there && !folder && opens && how == Makes {
+		how = Writes // it was there already
+	}
+	return p.path, there, how
 }

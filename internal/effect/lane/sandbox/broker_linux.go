@@ -38,6 +38,7 @@ type broker struct {
 		fd  int
 	}
 	writable []string // what programs write
+	learner  *learner // nil: nobody learns what is used
 	watch    *watch   // nil: nobody is asked what is executed
 	moving   bool     // the call makes or moves links, or moves or removes folders
 	buf      [unix.PathMax]byte
@@ -68,6 +69,14 @@ func (p *Plan) broker() (*broker, error) {
 	b.asks.covers = slices.ContainsFunc(p.guards, func(g guardedDir) bool { return g.covered })
 	for _, c := range b.asks.calls() {
 		b.calls[c.call] = c
+	}
+	if p.Learns && p.Asks {
+		b.learner, b.asks.learns = newLearner(), true
+		for call := range b.learner.calls {
+			if _, is := b.calls[call]; !is {
+				b.calls[call] = brokeredCall{call: call}
+			}
+		}
 	}
 	ready := make(chan error)
 	go func() {
@@ -109,7 +118,7 @@ func (b *broker) listen() error {
 	if b == nil {
 		return nil
 	}
-	filter := brokeredFilter(b.asks)
+	filter := b.filter()
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
@@ -141,6 +150,7 @@ type asking struct {
 	makes  []unix.SockFilter // of sockets that are refused; nil: none
 
 	executes bool // what executes files
+	learns   bool // whatever names a path
 }
 
 func (a asking) missing() error {
@@ -231,6 +241,12 @@ func (b *broker) answer(n *notice) answer {
 	c, ok := b.calls[uint32(n.call)]
 	if !ok {
 		return goesOn()
+	}
+	if b.learner != nil {
+		b.learn(n)
+		if c.filter != nil && !told(c.filter(b.asks), &n.args) || c.do == nil {
+			return goesOn()
+		}
 	}
 	b.moving = c.moves
 	for {

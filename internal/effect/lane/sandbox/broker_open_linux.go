@@ -165,13 +165,13 @@ func removing(flags uint32) func(asking) []unix.SockFilter {
 	}
 }
 
-// brokeredFilter asks the broker. Which architecture calls was asked before.
-func brokeredFilter(a asking) []unix.SockFilter {
+// filter asks the broker. Which architecture calls was asked before.
+func (b *broker) filter() []unix.SockFilter {
 	filter := []unix.SockFilter{load(dataNumber)}
-	for _, c := range a.calls() {
+	for _, c := range b.calls {
 		then := []unix.SockFilter{give(unix.SECCOMP_RET_USER_NOTIF)}
-		if c.filter != nil {
-			then = c.filter(a)
+		if c.filter != nil && !(b.asks.learns && c.call != unix.SYS_SOCKET) {
+			then = c.filter(b.asks)
 		}
 		filter = append(filter, on(c.call, then...)...)
 	}

@@ -54,6 +54,7 @@ type Plan struct {
 	Asks     bool     // rlp is asked before another file is executed
 	Each     bool     // each time
 	Unasked  []string // but for these files
+	Learns   bool     // and is told which paths are used
 
 	tty     int          // the program's side of its terminal
 	loaders []string     // files that the kernel loads for programs, and that nobody executes
@@ -124,6 +125,7 @@ func (p *Plan) each(c *codec) {
 	c.flag(&p.Asks)
 	c.flag(&p.Each)
 	list(c, &p.Unasked, (*codec).text)
+	c.flag(&p.Learns)
 	bounded := p.Executes != nil
 	if c.flag(&bounded); !bounded {
 		return
