@@ -78,7 +78,8 @@ func (l *bwrap) command(p *sandbox.Plan, next int) ([]string, []*os.File, error)
 		"bwrap", "--as-pid-1", "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
 		"--unshare-cgroup-try",
 		"--uid", id, "--gid", id, "--die-with-parent",
-		"--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP", // until [plan.complete] is done
+		"--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP",
+		"--cap-add", "CAP_SYS_RESOURCE", // until [plan.complete] is done
 	}
 	if p.Network {
 		argv = append(argv, "--cap-add", "CAP_NET_ADMIN", "--cap-add", "CAP_NET_BIND_SERVICE", "--cap-add", "CAP_NET_RAW")

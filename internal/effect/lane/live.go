@@ -26,3 +26,14 @@ type Live struct {
 	// when the program has ended; closing it is not needed.
 	Signals <-chan os.Signal
 }
+
+// Reads reports whether the program can be given anything on stdin: /dev/null gives
+// nothing.
+func (l *Live) Reads() bool {
+	if l == nil || l.Stdin == nil {
+		return false
+	}
+	info, err := l.Stdin.Stat()
+	null, bad := os.Stat(os.DevNull)
+	return err != nil || bad != nil || !os.SameFile(info, null)
+}

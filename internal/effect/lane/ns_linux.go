@@ -56,7 +56,7 @@ func ownNamespaces(p *sandbox.Plan) *syscall.SysProcAttr {
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET |
 			unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP,
 		UidMappings: mapped(os.Geteuid()), GidMappings: mapped(os.Getegid()),
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE},
 	}
 	if p.Network {
 		attr.AmbientCaps = append(attr.AmbientCaps, sandbox.NetworkCapabilities()...)

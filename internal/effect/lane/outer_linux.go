@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -45,7 +46,7 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 		Mounts: v.Mounts, Kept: v.Kept, Work: n.cfg.Work, Dir: dir,
 		File: c.Program, Dev: st.Dev, Ino: st.Ino, SHA256: c.SHA256, Script: p.script, Argv: c.Argv, Env: c.Env,
 		Scratch: scratchBytes, Untrusted: n.cfg.Untrusted, Protected: c.Protected,
-		Executes: executes,
+		Executes: executes, Counts: quarters(),
 	}
 	if c.Network != nil {
 		pl.Network, pl.Ports, pl.Inward = true, c.Network.Ports, c.Network.Inward
@@ -60,6 +61,21 @@ func (n *native) plan(ch *child, p *pinned, c *Command) (*sandbox.Plan, error) {
 	ch.asking(pl, c)
 	n.bound(pl)
 	return pl, nil
+}
+
+// quarters are what a program has of what the operator's user has in all: the rest is
+// the operator's, and for other programs.
+func quarters() []int64 {
+	var list []int64
+	for _, name := range sandbox.Counted() {
+		text, err := os.ReadFile("/proc/sys/user/" + name)
+		most, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil || bad != nil {
+			break // an older kernel has none of those that follow
+		}
+		list = append(list, most/4)
+	}
+	return list
 }
 
 // staying are leased paths, and files that are called untrusted: what Landlock leaves
@@ -128,40 +144,6 @@ func (n *native) bound(p *sandbox.Plan) {
 	if !n.boundsPids() {
 		p.Pids = most.Pids + ownThreads
 	}
-}
-
-// MountsWithin are the places below what the agent holds where something else is
-// mounted: its own files end there, and so do its programs'.
-func MountsWithin(folders []Folder) ([]string, error) {
-	var held []string
-	for _, f := range folders {
-		if f.Access > Hidden {
-			held = append(held, strings.TrimSuffix(f.Path, "/"))
-		}
-	}
-	if len(held) == 0 {
-		return nil, nil
-	}
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, fmt.Errorf("looking for mounts: %w", err)
-	}
-	var list []string
-	for line := range strings.Lines(string(text)) { // 36 35 0:31 root mount options ...
-		fields := strings.SplitN(line, " ", 6)
-		if len(fields) < 6 {
-			continue
-		}
-		if at := unescaped(fields[4]); at != "/" && sandbox.IsIn(at, held) {
-			list = append(list, at)
-		}
-	}
-	return list, nil
-}
-
-// unescaped is a path as mountinfo writes it, where four bytes are octal.
-func unescaped(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
 // wired makes what a confined rlp is given beside the program's streams: the

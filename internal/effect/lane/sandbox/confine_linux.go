@@ -46,6 +46,7 @@ func Confined() int {
 		return report(err)
 	}
 	unix.Umask(0)
+	p.counts() // while there is a /proc of the whole system: that of programs has processes alone
 	view := p.build
 	if p.Inside {
 		view = p.complete
@@ -228,6 +229,7 @@ func (p *Plan) give() error {
 		{unix.RLIMIT_NOFILE, 4096},
 		{unix.RLIMIT_MEMLOCK, 64 << 10},
 		{unix.RLIMIT_MSGQUEUE, 0},
+		{unix.RLIMIT_SIGPENDING, 4096}, // counted for the user, as what [Counted] names
 	}
 	if p.Memory > 0 {
 		limits = append(limits, struct {
@@ -260,6 +262,22 @@ func (p *Plan) give() error {
 		return fmt.Errorf("taking system calls from programs: %w", err)
 	}
 	return nil
+}
+
+// Counted are what the kernel counts for a user in all processes, the operator's own
+// among them, and bounds for each user namespace beside that.
+func Counted() []string {
+	return []string{"max_inotify_instances", "max_inotify_watches", "max_fanotify_groups", "max_fanotify_marks"}
+}
+
+// counts bounds them in this namespace, where the system lets it.
+func (p *Plan) counts() {
+	for i, name := range Counted()[:len(p.Counts)] {
+		if fd, err := unix.Open("/proc/sys/user/"+name, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
+			_, _ = unix.Write(fd, strconv.AppendInt(nil, p.Counts[i], 10))
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 // lower sets a limit, unless it is lower already.

@@ -47,8 +47,10 @@ type Plan struct {
 	// Sockets are the folders in which programs make sockets of Unix, and connect to
 	// them; none: they make no such sockets.
 	Sockets []string
-	Dials   bool // a broker connects sockets: some might lead to others
-	Told    bool // a broker refuses other sockets, and reports which
+	// Counts bound what the user of the program has of the kernel, as [Counted] says.
+	Counts []int64
+	Dials  bool // a broker connects sockets: some might lead to others
+	Told   bool // a broker refuses other sockets, and reports which
 	// Executes bounds what is executed; nil: whatever programs see.
 	Executes *Executables
 	Asks     bool     // rlp is asked before another file is executed
@@ -75,7 +77,7 @@ type guardedDir struct {
 
 // planVersion is the first thing in a plan: one program may be an older file
 // than the other.
-const planVersion = 11
+const planVersion = 12
 
 // errPlan says that a plan is not one.
 var errPlan = errors.New("this is no plan of this version of rlp")
@@ -120,6 +122,7 @@ func (p *Plan) each(c *codec) {
 	list(c, &p.Ports, (*codec).port)
 	c.flag(&p.Inward)
 	list(c, &p.Sockets, (*codec).text)
+	list(c, &p.Counts, (*codec).number)
 	c.flag(&p.Dials)
 	c.flag(&p.Told)
 	c.flag(&p.Asks)
