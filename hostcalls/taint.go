@@ -85,7 +85,20 @@ func (t *taint) takeInFiles(r *execReq) error {
 	if err != nil {
 		return err
 	}
-	path, meets := t.cfg.Sources.meets(holds, t.cfg.Exec.SeesAll())
+	return t.takeInWhatIsSeen(holds, func(path string) bool { return t.cfg.Exec.SeesAll() || t.cfg.Exec.Shows(path) })
+}
+
+// TakeInProgram marks the run before the program starts that is its agent, as
+// takeInFiles does: shows says which paths it sees whatever it holds.
+func (t *taint) TakeInProgram(shows func(path string) bool) error {
+	if t.taintedBy() != "" || !t.cfg.Sources.Untrusted.Any(caps.FS) {
+		return nil
+	}
+	return t.takeInWhatIsSeen(t.cfg.Gate.Set(), shows)
+}
+
+func (t *taint) takeInWhatIsSeen(holds caps.Set, shows func(path string) bool) error {
+	path, meets := t.cfg.Sources.meets(holds, shows)
 	if !meets {
 		return nil
 	}
@@ -93,10 +106,10 @@ func (t *taint) takeInFiles(r *execReq) error {
 }
 
 // meets is a file or folder that is untrusted and can be read by who holds these,
-// or who sees all.
-func (s *Sources) meets(holds caps.Set, all bool) (string, bool) {
+// or is shown it.
+func (s *Sources) meets(holds caps.Set, shows func(path string) bool) (string, bool) {
 	for _, path := range foldersOf(s.Untrusted) {
-		if all || holds.Check(caps.Request{Family: caps.FS, Name: path}).Allow {
+		if shows(path) || holds.Check(caps.Request{Family: caps.FS, Name: path}).Allow {
 			return path, true
 		}
 	}

@@ -205,6 +205,7 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 		return nil, err
 	}
 	start.Trusted = trusted
+	spec.Shows, spec.Reads = lane.IsSystem, p.Live.Reads()
 	if c.Wrap != nil { // whose body starts it when it is asked for something
 		c.Wrap.start = start
 	} else {

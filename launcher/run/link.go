@@ -127,12 +127,21 @@ func (r *run) own() ([]abi.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r.input) > 0 {
+	return own, r.takeIn()
+}
+
+// takeIn marks the run by what its agent has from the beginning: input, and, a
+// program, the files that it sees.
+func (r *run) takeIn() error {
+	if len(r.input) > 0 || r.spec.Reads {
 		if err := r.host.TakeInInput(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return own, nil
+	if r.spec.Shows == nil {
+		return nil
+	}
+	return r.host.TakeInProgram(r.spec.Shows)
 }
 
 type call = func(ctx context.Context, mem []byte, stack []uint64) error

@@ -54,6 +54,10 @@ type Spec struct {
 
 	Args  []string
 	Input []byte
+	// Reads says that a body is given input while it runs.
+	Reads bool
+	// Shows says what the program of a body sees whatever it holds; nil: it starts none.
+	Shows func(path string) bool
 	// ReadInput reads what Input is to be, once the run has begun: the wait for it
 	// counts as the run's wall time. Nil: Input is there already.
 	ReadInput func(ctx context.Context) ([]byte, error)
