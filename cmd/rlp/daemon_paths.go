@@ -8,6 +8,7 @@ import (
 
 	"runloop.dev/rlp/internal/effect/jail"
 	"runloop.dev/rlp/launcher/compose"
+	"runloop.dev/rlp/launcher/program"
 )
 
 // ownPath is why a launch is declined that names what each process has one of its
@@ -60,7 +61,7 @@ func (a *app) canonicalFile(written string) (jail.Resolved, error) {
 // link that the kernel makes up for whoever follows it, or to a device such as
 // the terminal. What cannot be followed may.
 func eachHas(path string) bool {
-	w, err := compose.Walk(path)
+	w, err := program.Walk(path)
 	if err != nil {
 		return true
 	}

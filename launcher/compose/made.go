@@ -200,11 +200,10 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	if err := start.There(c.Path); err != nil {
 		return nil, InputErr(err)
 	}
-	trusted, err := spec.Taint.Hosts()
-	if err != nil {
+	var err error
+	if start.Trusted, err = spec.Taint.Hosts(); err != nil {
 		return nil, err
 	}
-	start.Trusted = trusted
 	spec.Shows, spec.Reads = lane.IsSystem, p.Live.Reads()
 	if c.Wrap != nil { // whose body starts it when it is asked for something
 		c.Wrap.start = start
@@ -215,18 +214,19 @@ func (a *Runner) programFit(ctx context.Context, c *Composition, spec *run.Spec)
 	if err != nil {
 		return none, nil //nolint:nilerr // the launch itself says what is wrong with the policy
 	}
-	if spec.Unfit = program.Unkept(plan, spec.Seed); spec.Unfit != "" {
+	if spec.Unfit = program.Unkept(plan, c.Policy.Layers, spec.Seed); spec.Unfit != "" {
 		return none, nil
 	}
 	start.Leads = program.Leads{Home: a.userHome(), Resolve: func(path string) (string, []string, error) {
-		w, err := Walk(path)
-		return w.end, w.Links, err
+		w, err := program.Walk(path)
+		return w.End, w.Links, err
 	}}
 	for _, said := range program.Unpublished(plan.Effective, p.Publish) {
 		c.Origin.warnf("%s", said)
 	}
 	cfg := a.laneConfig(c, spec.Identity)
-	cfg.Folders = start.Leads.Settled(program.Folders(plan.Effective))
+	start.Closed, _ = program.Closed(c.Policy.Layers)
+	cfg.Folders = start.Leads.Settled(program.Folders(plan.Effective, start.Closed))
 	cfg.Leased, cfg.Untrusted = program.Leased(plan.Effective), spec.Taint.Folders()
 	cfg.Protected, cfg.Executes = program.Protected(), program.Executables(plan.Effective) != nil
 	cfg.Network, cfg.Bounds = true, program.Bounds(cfg.Bounds, plan.Limits)

@@ -26,8 +26,12 @@ func execPart(_ *Runner, c *Composition, spec *run.Spec) (func() error, error) {
 	}
 	work := c.Home.Work(spec.Agent, spec.RunID)
 	x := c.Config.Exec
+	var closed []lane.Folder
+	if c.lane.Name() != "container" { // whose system is that of an image
+		closed, _ = program.Closed(c.Policy.Layers)
+	}
 	spec.Components.Exec = &programs{
-		lane: c.lane, named: c.programs, home: c.Home.Dir(), work: work,
+		closed: closed, lane: c.lane, named: c.programs, home: c.Home.Dir(), work: work,
 		all: spec.Lane.Controls[lane.Filesystem.String()] != lane.Enforced.String(), stdout: x.StdoutMaxBytes,
 		stderr: x.StderrMaxBytes, env: []string{
 			"PATH=/usr/bin:/bin", "HOME=" + work, "TMPDIR=" + work, "RLP_TENANT=" + spec.Tenant, "RLP_RUN_ID=" + spec.RunID,
@@ -52,7 +56,7 @@ func (a *Runner) execFit(ctx context.Context, c *Composition, spec *run.Spec) (r
 		return release, nil //nolint:nilerr // the launch itself says what is wrong with the policy
 	}
 	cfg := a.laneConfig(c, spec.Identity)
-	cfg.Folders, cfg.Leased = program.Folders(plan.Effective), program.Leased(plan.Effective)
+	cfg.Folders, cfg.Leased = program.Folders(plan.Effective, nil), program.Leased(plan.Effective)
 	cfg.Untrusted = spec.Taint.Folders()
 	name := c.Config.Exec.Lane
 	if name == "auto" && len(c.Config.Exec.Asked) > 0 {
@@ -103,6 +107,8 @@ type programs struct {
 	found bool
 	all   bool // the lane keeps nothing of the operator's files from programs
 	env   []string
+	// closed are [program.Closed] of the run's policy.
+	closed []lane.Folder
 
 	stdout, stderr int64 // what an agent gets of each stream at most; 0 is all that is kept
 }
@@ -198,7 +204,7 @@ func (p *programs) Run(ctx context.Context, c *hostcalls.Command) (*hostcalls.En
 	r, err := p.lane.Run(ctx, &lane.Command{
 		Program: c.File, Argv: c.Argv, Env: append(slices.Clip(p.env), c.Env...), Dir: c.Dir,
 		Stdin: c.Stdin, Timeout: c.Timeout, MaxOutput: c.MaxOutput,
-		Folders: program.Folders(c.Holds), Leased: program.Leased(c.Holds),
+		Folders: program.Folders(c.Holds, p.closed), Leased: program.Leased(c.Holds),
 	})
 	if err != nil {
 		return nil, laneError(err)

@@ -8,6 +8,7 @@ import (
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/effect/jail"
+	"runloop.dev/rlp/launcher/program"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -69,7 +70,7 @@ func sourceLinks(untrusted []string) (links []string, err error) {
 		if !ofFiles(s) {
 			continue
 		}
-		w, err := Walk(s.Grant.Scope)
+		w, err := program.Walk(s.Grant.Scope)
 		if err != nil {
 			return nil, InputErr(fmt.Errorf("security.caps.untrusted: %s: %w", text, err))
 		}

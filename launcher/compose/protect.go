@@ -13,6 +13,7 @@ import (
 	"runloop.dev/rlp/caps/policy"
 	"runloop.dev/rlp/internal/base/home"
 	"runloop.dev/rlp/internal/base/tomlfile"
+	"runloop.dev/rlp/launcher/program"
 	"runloop.dev/rlp/launcher/run"
 )
 
@@ -65,8 +66,11 @@ func (a *Reader) Protected(c *Composition, overrides []string) (*caps.Layer, err
 	}
 	l.Deny = append(l.Deny, guarded(links)...)
 	named, err := a.Named(c.Config)
+	if err != nil {
+		return nil, err
+	}
 	l.Deny = append(l.Deny, named...)
-	return l, err
+	return l, program.Elsewhere(l)
 }
 
 // Adopted are the settings of clients that start their servers through rlp: who writes
@@ -88,19 +92,19 @@ func (a *Reader) guard(path string, secret bool) ([]caps.Entry, error) {
 	if err != nil {
 		return nil, InputErr(err)
 	}
-	w, err := Walk(path)
+	w, err := program.Walk(path)
 	if err != nil {
 		return nil, InputErr(fmt.Errorf("protecting %s: %w", path, err))
 	}
 	list := guarded(w.Links)
-	if w.missing != "" {
-		list = append(list, protect(w.missing, changing))
+	if w.Missing != "" {
+		list = append(list, protect(w.Missing, changing))
 	}
 	modes := changing
 	if secret {
 		modes = caps.AllModes(caps.FS)
 	}
-	return append(list, protect(w.end, modes)), nil
+	return append(list, protect(w.End, modes)), nil
 }
 
 // changing is what is taken of a path that an agent must leave as it is.
@@ -129,59 +133,6 @@ func guarded(paths []string) []caps.Entry {
 		list = append(list, protect(path, changing))
 	}
 	return list
-}
-
-// A way is what the kernel meets on a path: the symbolic links, each by the
-// real name of the folder that holds it, where the path ends, and the first
-// component that does not exist, "" where all do.
-type way struct {
-	Links   []string
-	end     string
-	missing string
-}
-
-// maxLinks bounds the links of one path; the kernel follows fewer.
-const maxLinks = 255
-
-// Walk goes along a path as the kernel does: nothing is cleaned as text, for a
-// ".." behind a link leaves the folder that the link leads to.
-func Walk(path string) (way, error) {
-	if !filepath.IsAbs(path) {
-		dir, err := os.Getwd()
-		if err != nil {
-			return way{}, err
-		}
-		path = dir + "/" + path
-	}
-	w := way{end: "/"}
-	for rest := strings.Split(path, "/"); len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			w.end = filepath.Dir(w.end)
-			continue
-		}
-		here := filepath.Join(w.end, name)
-		target, err := os.Readlink(here)
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) && w.missing == "" {
-				w.missing = here
-			}
-			w.end = here
-			continue
-		}
-		if w.Links = append(w.Links, here); len(w.Links) > maxLinks {
-			return way{}, fmt.Errorf("more than %d symbolic links", maxLinks)
-		}
-		if filepath.IsAbs(target) {
-			w.end = "/"
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-	}
-	return w, nil
 }
 
 func protect(path string, modes caps.ModeSet) caps.Entry {

@@ -13,7 +13,10 @@ import (
 const HomeName = "home"
 
 // Unkept is what of a plan nothing keeps a program from, in words; "": nothing.
-func Unkept(p run.Plan, seed *uint64) string {
+func Unkept(p run.Plan, layers []*caps.Layer, seed *uint64) string {
+	if _, whole := Closed(layers); whole != "" {
+		return fmt.Sprintf("a layer takes %s, and no program starts without: deny what lies in it, one by one", whole)
+	}
 	if seed != nil {
 		return "a seed is given, and no lane makes the random numbers of a program repeatable: leave it out, or run a guest"
 	}

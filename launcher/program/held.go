@@ -1,6 +1,9 @@
 package program
 
 import (
+	"path"
+	"slices"
+
 	"runloop.dev/rlp/caps"
 	"runloop.dev/rlp/hostcalls/connect"
 	"runloop.dev/rlp/internal/effect/lane"
@@ -10,8 +13,8 @@ import (
 // Folders are what a run may do with the operator's files, as far as a program
 // can be given it: a folder where it may write is one where it may read, write
 // and delete. What a lease leaves a number of uses of, a program is not given:
-// nobody counts what it does.
-func Folders(set caps.Set) []lane.Folder {
+// nobody counts what it does. closed are [Closed] of the run's layers.
+func Folders(set caps.Set, closed []lane.Folder) []lane.Folder {
 	counted := set.Counted(caps.FS)
 	list := make([]lane.Folder, 0, set.NumScopes(caps.FS))
 	for id := range int32(set.NumScopes(caps.FS)) {
@@ -25,7 +28,43 @@ func Folders(set caps.Set) []lane.Folder {
 		}
 		list = append(list, f)
 	}
-	return list
+	return append(list, closed...)
+}
+
+// Closed is what layers deny by name among what programs are shown of the system
+// without a grant, for no set holds that; and a folder of the system that they deny as
+// a whole, "" for none: no program starts without it.
+func Closed(layers []*caps.Layer) (list []lane.Folder, whole string) {
+	for _, l := range layers {
+		for _, e := range l.Deny {
+			p := e.Grant.Scope
+			switch {
+			case e.Grant.Family != caps.FS || !e.Grant.Modes.Has(caps.Read) || !lane.IsSystem(p):
+			case !lane.IsSystem(path.Dir(p)):
+				whole = p
+			default:
+				list = append(list, lane.Folder{Path: p})
+			}
+		}
+	}
+	return list, whole
+}
+
+// Elsewhere denies by their other paths what other mounts show of what a layer denies.
+func Elsewhere(l *caps.Layer) error {
+	mounts, err := lane.Mounts()
+	if err != nil {
+		return err
+	}
+	for _, e := range slices.Clone(l.Deny) {
+		for _, other := range mounts.Elsewhere(e.Grant.Scope) {
+			if !slices.ContainsFunc(l.Spare, func(s caps.Entry) bool { return isWithin(other, s.Grant.Scope) }) {
+				e.Grant.Scope = other
+				l.Deny = append(l.Deny, e)
+			}
+		}
+	}
+	return nil
 }
 
 // Executables are the programs that a run may start beside itself; nil: whatever it

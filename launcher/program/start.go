@@ -29,7 +29,9 @@ type Start struct {
 	Ports []uint
 	// Learn gathers what it uses; nil: nobody does.
 	Learn *Learnt
-	Live  *lane.Live // its streams pass through; nil: they are held for the report
+	// Closed are [Closed] of its policy.
+	Closed []lane.Folder
+	Live   *lane.Live // its streams pass through; nil: they are held for the report
 
 	Outside proxy.Outside
 	Routes  []caps.Route // of its policy

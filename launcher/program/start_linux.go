@@ -122,9 +122,10 @@ func (s *Start) command(c *run.Calls, end context.CancelCauseFunc) (_ *lane.Comm
 	}
 	return &lane.Command{
 		Program: s.File, SHA256: s.SHA256, Argv: s.Argv, Cwd: s.cwd(holds),
-		Env:     variables(s.Home, s.Env, append(c.Env, s.Given...)),
-		Folders: append(s.Leads.Settled(Folders(holds)), lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
-		Leased:  Leased(holds), Protected: Protected(), Executes: only, Each: each,
+		Env: variables(s.Home, s.Env, append(c.Env, s.Given...)),
+		Folders: append(s.Leads.Settled(Folders(holds, s.Closed)),
+			lane.Folder{Path: s.Home, Access: lane.ReadWrite, Own: true}),
+		Leased: Leased(holds), Protected: Protected(), Executes: only, Each: each,
 		Asked: asked, Used: used,
 		Timeout: most, Network: network.Own(), Live: s.Live,
 	}, published.Close, nil
