@@ -19,8 +19,6 @@ var referenceServers = [...]string{
 // The protocol's own client works with its own servers behind rlp: files are read
 // and written where they are granted, what a layer takes is not there and refused by its
 // name, and a description that changed is refused until it is accepted.
-//
-//rlp:holds N17
 func TestReferenceServersBehindAPolicy(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("npm"); err != nil || testing.Short() {

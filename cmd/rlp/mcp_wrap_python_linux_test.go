@@ -31,8 +31,6 @@ func called(t *testing.T, cs *mcp.ClientSession, tool string, arguments map[stri
 // Servers in Python, of the kind that PyPI has, in front of git and the web: a stock
 // client lists and calls what is left of them, what a layer takes is absent and refused
 // by name, and a description that changed is refused until it is accepted.
-//
-//rlp:holds N17
 func TestPythonServersBehindAPolicy(t *testing.T) {
 	t.Parallel()
 	w := wrappedHome(t)
