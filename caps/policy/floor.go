@@ -49,6 +49,9 @@ func BuiltinFloor(name string) *caps.Layer {
 func ProgramFloor(base []caps.Entry, trusted []caps.Grant) *caps.Layer {
 	l := BuiltinFloor(Untrusted)
 	l.Deny = slices.DeleteFunc(l.Deny, func(e caps.Entry) bool { return e.Grant.Family == caps.Exec })
+	for i := range l.Deny { // records have it whole, for its name alone stands for the one of guests
+		l.Deny[i].Pos.File = Untrusted + ".toml (built-in, for programs)"
+	}
 	for _, e := range base {
 		if e.Grant.Family != caps.Secrets {
 			continue

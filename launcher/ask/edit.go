@@ -199,7 +199,7 @@ func (ed *editor) free(i int, v caps.Vote) {
 // builtinLayer reports whether what refuses was written by nobody.
 func builtinLayer(l *caps.Layer, pos caps.Pos) bool {
 	return pos == caps.Pos{} || strings.HasPrefix(l.Name, parentPrefix) || policy.IsFloor(l.Name) &&
-		strings.HasSuffix(pos.File, "(built-in)")
+		strings.Contains(pos.File, "(built-in")
 }
 
 // parentPrefix begins the name of what the launching run holds; its agent's

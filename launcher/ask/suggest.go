@@ -101,14 +101,15 @@ func Suggest(ctx context.Context, log Log, used []Used, w Wanted) (*Suggestion, 
 	}
 	l.complete()
 	as := w.Written(l.agent)
-	if as != nil && as.Bundle.Manifest.Program {
+	isProgram := as != nil && as.Bundle.Manifest.Program
+	if isProgram {
 		l.notes = append(l.notes, "which files a program reads and writes is not recorded: what it needs of fs and fs_rw has to "+
 			"be added")
 	}
 	opt := analysis.Options{
 		Override: w.Override, Folders: w.Folders, IsFolder: w.IsFolder, Missing: w.Missing,
 		Written: written(as), Head: append(l.head(w.Override), w.Notes...),
-		AnyProgram: w.AnyProgram, Carried: limited(w.Limits),
+		AnyProgram: w.AnyProgram, Carried: limited(w.Limits), Program: isProgram,
 	}
 	if w.Override {
 		var err error

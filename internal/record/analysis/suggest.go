@@ -29,6 +29,9 @@ type Options struct {
 	Carried Carried
 	// AnyProgram says why every program is granted, where it is.
 	AnyProgram string
+	// Program says that it is of a program, whose files and clock are not recorded: an
+	// override takes neither away.
+	Program bool
 	// Head is what is said first, a line each.
 	Head []string
 }
@@ -136,7 +139,11 @@ func (b *builder) about(list ...*tally) string {
 	return fmt.Sprintf("%s; first: run %s record %d", strings.Join(words, ", "), first.run, first.runSeq)
 }
 
+// never takes away what nothing used; key is the one of the policy.
 func (b *builder) never(key, value string) {
+	if b.opt.Program && (key == "fs" || key == "fs_rw" || key == "time") {
+		return
+	}
 	if b.opt.Override {
 		fmt.Fprintf(&b.keys, "%s = %s # never used\n", key, value)
 	}
