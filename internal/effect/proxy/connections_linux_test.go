@@ -219,7 +219,10 @@ func TestLoopback(t *testing.T) {
 				`web 127.0.0.1:7002 GET / HTTP/1.0\r\nHost: other.test:7002\r\n\r\n`, "421",
 				"refused http://localhost:7002 0 the request is for another host than the connection",
 			},
-			{"say 127.0.0.1:7004 x", "!connection refused", ""}, // nothing listens inside
+			{
+				"say 127.0.0.1:7004 x", "!connection refused",
+				"refused tcp://127.0.0.1:7004 5 nobody listens there in the sandbox, and no port of the host's is granted",
+			},
 			{"say 127.0.0.1:1 x", "!reset", "denied tcp://127.0.0.1:1"},
 		})
 	})
