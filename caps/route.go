@@ -160,7 +160,7 @@ func segments(path string) error {
 		case name == "" && (more || segment != ""):
 			return errors.New("a path has no empty segments")
 		case name != "" && strings.Trim(name, ".") == "":
-			return errors.New("a path has no segments of dots alone, such as . and ..")
+			return errors.New("a path has no segment of dots alone, as . and .. are")
 		}
 	}
 	return nil
