@@ -48,7 +48,9 @@ func BuiltinFloor(name string) *caps.Layer {
 // answers mark no run. base is what such a program holds at most.
 func ProgramFloor(base []caps.Entry, trusted []caps.Grant) *caps.Layer {
 	l := BuiltinFloor(Untrusted)
-	l.Deny = slices.DeleteFunc(l.Deny, func(e caps.Entry) bool { return e.Grant.Family == caps.Exec })
+	l.Deny = slices.DeleteFunc(l.Deny, func(e caps.Entry) bool {
+		return e.Grant.Family == caps.Exec || strings.HasPrefix(e.Grant.Scope, "exec:") // exec_run, which programs do not have
+	})
 	for i := range l.Deny { // records have it whole, for its name alone stands for the one of guests
 		l.Deny[i].Pos.File = Untrusted + ".toml (built-in, for programs)"
 	}
